@@ -1,0 +1,45 @@
+/** Parsers for one setting each: text of the environment variable in, value out, or a thrown text that says what was expected. */
+export type Parser<T> = (text: string) => T;
+
+export type Setting<T> = {
+  readonly env: string;
+  readonly parse: Parser<T>;
+  /** Text used when the variable is unset or empty; undefined makes the setting optional, see `required`. */
+  readonly fallback: string | undefined;
+  readonly doc: string;
+  /** Never printed. */
+  readonly secret: boolean;
+};
+
+export class SettingError extends Error {
+  constructor(problems: readonly string[]) {
+    super(`settings: ${problems.join('; ')}`);
+    this.name = 'SettingError';
+  }
+}
+
+export const asText: Parser<string> = (text) => text;
+
+export function asInteger(min: number, max: number): Parser<number> {
+  return (text) => {
+    const value = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= min && value <= max)) throw new SettingError([`expected an integer from ${min} to ${max}`]);
+    return value;
+  };
+}
+
+export function asOneOf<const T extends string>(...values: T[]): Parser<T> {
+  return (text) => {
+    const found = values.find((value) => value === text);
+    if (found === undefined) throw new SettingError([`expected one of ${values.join(', ')}`]);
+    return found;
+  };
+}
+
+export function asUrl(...protocols: string[]): Parser<string> {
+  return (text) => {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    if (url === undefined || !protocols.includes(url.protocol)) throw new SettingError([`expected a URL starting with ${protocols.join(' or ')}`]);
+    return text;
+  };
+}

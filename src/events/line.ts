@@ -1,0 +1,106 @@
+import { formatTimestamp, parseTimestamp } from '../kernel/clock.ts';
+import { columns } from './columns.ts';
+import type { AuditEvent } from './event.ts';
+
+/** What a batch stamps on each of its rows; never answered by the API (design 5, 6). */
+export type BatchStamp = { readonly ingestedAtMs: number; readonly producer: string; readonly batchId: string; readonly batchNo: number; readonly batchRows: number };
+
+/** A stored row as ClickHouse gives it back in JSONEachRow, and as a line carries it: absent columns are missing or empty. */
+export type StoredRow = Readonly<Record<string, unknown>>;
+
+const orgPrefix = '{"org_id":"';
+const uuidLength = 36;
+
+/** `2026-11-20T10:00:00.123456Z` to ClickHouse's `2026-11-20 10:00:00.123456`, which needs no parsing mode. */
+export function storedTimestamp(timestamp: string): string {
+  const micros = parseTimestamp(timestamp);
+  if (micros === undefined) throw new RangeError('timestamp: not an RFC 3339 date-time');
+  const text = formatTimestamp(micros);
+  return `${text.slice(0, 10)} ${text.slice(11, 26)}`;
+}
+
+function jsonTexts(values: Record<string, unknown>): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, JSON.stringify(value)]));
+}
+
+/**
+ * One row as a JSONEachRow object, `org_id` first so that a worker finds the org of a line without parsing it.
+ * The batch's stamp is not in it yet: `stampLine` adds that when the batch is cut.
+ */
+export function encodeLine(event: AuditEvent, retentionDays: number): string {
+  const { org_id, timestamp, detail, budget_state, ...rest } = event;
+  return JSON.stringify({
+    org_id,
+    timestamp: storedTimestamp(timestamp),
+    ...rest,
+    ...(detail === undefined ? {} : { detail: JSON.stringify(detail) }),
+    ...(budget_state === undefined ? {} : { budget_state: jsonTexts(budget_state) }),
+    retention_days: retentionDays,
+  });
+}
+
+/** The text that replaces the closing brace of every line of a batch. */
+export function batchSuffix(stamp: BatchStamp): string {
+  const ingestedAt = new Date(stamp.ingestedAtMs).toISOString().replace('T', ' ').slice(0, 23);
+  const fields = { ingested_at: ingestedAt, producer: stamp.producer, batch_id: stamp.batchId, batch_no: stamp.batchNo, batch_rows: stamp.batchRows };
+  return `,${JSON.stringify(fields).slice(1)}`;
+}
+
+export function stampLine(line: string, suffix: string): string {
+  return line.slice(0, -1) + suffix;
+}
+
+/** The org of a line, read at its fixed place; undefined when the line is not one of ours. */
+export function lineOrg(line: string): string | undefined {
+  return line.startsWith(orgPrefix) && line[orgPrefix.length + uuidLength] === '"' ? line.slice(orgPrefix.length, orgPrefix.length + uuidLength) : undefined;
+}
+
+function parsedTexts(values: Record<string, string>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]): [string, unknown] => [key, JSON.parse(value)]));
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === null || value === '') return true;
+  if (Array.isArray(value)) return value.length === 0;
+  if (typeof value !== 'object') return false;
+  for (const _key in value) return false;
+  return true;
+}
+
+/** A stored row in the API's form: absent and empty columns left out, timestamp with six digits, JSON texts parsed (contract 2.1). */
+export function decodeRow(row: StoredRow): AuditEvent {
+  const proxied = row['event_type'] === 'policy_decision';
+  const event: Record<string, unknown> = {};
+  for (const { name, kind } of columns) {
+    const value = row[name];
+    switch (kind) {
+      case 'time':
+        event[name] = `${String(value).slice(0, 10)}T${String(value).slice(11, 26)}Z`;
+        break;
+      case 'seq':
+        event[name] = Number(value);
+        break;
+      case 'count':
+        if (proxied || (value !== undefined && value !== 0)) event[name] = value ?? 0;
+        break;
+      case 'json':
+        if (!isEmpty(value)) event[name] = JSON.parse(value as string);
+        break;
+      case 'integers':
+        if (!isEmpty(value)) event[name] = Object.fromEntries(Object.entries(value as Record<string, unknown>).map(([key, amount]) => [key, Number(amount)]));
+        break;
+      case 'values':
+        if (!isEmpty(value)) event[name] = parsedTexts(value as Record<string, string>);
+        break;
+      case 'uuid':
+      case 'text':
+      case 'texts':
+      case 'list':
+        if (!isEmpty(value)) event[name] = value;
+        break;
+      default:
+        kind satisfies never;
+    }
+  }
+  return event as AuditEvent;
+}

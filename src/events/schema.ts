@@ -1,0 +1,119 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
+import { isUuid } from '../kernel/ids.ts';
+import { parseTimestamp } from '../kernel/clock.ts';
+import type { EventDefinition } from './catalog.ts';
+import { eventCatalog } from './catalog.ts';
+import { columns } from './columns.ts';
+import { decisions, denyReasons, flooredReasons, phases, policyTypes, transformFailures } from './enumerations.ts';
+
+/** Largest JSON text of one row; a larger `detail` is the emitter's error, not the store's. */
+export const rowBytesMax = 1_048_576;
+
+const safeInteger = { type: 'integer', minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
+const mapOf = (values: object): object => ({ type: 'object', additionalProperties: values });
+const shortText = { type: 'string', maxLength: 512 };
+
+const publicColumns: Record<string, object> = {
+  id: { type: 'string', format: 'uuid-v7' },
+  org_id: { type: 'string', format: 'uuid-any' },
+  user_id: { type: 'string', minLength: 1, maxLength: 512 },
+  timestamp: { type: 'string', format: 'micros' },
+  source_seq: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+  workspace_id: shortText,
+  task_id: shortText,
+  agent_role: shortText,
+  agent_provider: shortText,
+  destination: { type: 'string', maxLength: 2048 },
+  method: { type: 'string', maxLength: 64 },
+  path: { type: 'string', maxLength: 65_536 },
+  decision: { enum: decisions },
+  reason: { enum: denyReasons },
+  latency_ms: { type: 'integer', minimum: 0, maximum: 4_294_967_295 },
+  transforms_applied: { type: 'integer', minimum: 0, maximum: 65_535 },
+  validations_applied: { type: 'integer', minimum: 0, maximum: 65_535 },
+  policy_type: { enum: policyTypes },
+  phase: { enum: phases },
+  capability_name: shortText,
+  detail: { type: 'object' },
+  debits: mapOf(safeInteger),
+  budget_state: { type: 'object' },
+  floored: mapOf({ enum: flooredReasons }),
+  transforms_failed: mapOf({ enum: transformFailures }),
+  auth_used: { type: 'array', items: shortText },
+  auth_failures: mapOf({ enum: transformFailures }),
+};
+
+const always = columns.slice(0, 8).map((column) => column.name);
+
+function detailSchema(definition: EventDefinition): object {
+  if (definition.detail === undefined) return { type: 'object' };
+  const keys = Object.entries(definition.detail ?? {});
+  return {
+    type: 'object',
+    properties: Object.fromEntries(keys.map(([name, key]) => [name, key.schema])),
+    required: keys.filter(([, key]) => !key.optional).map(([name]) => name),
+    additionalProperties: false,
+  };
+}
+
+function required(definition: EventDefinition, strict: boolean): string[] {
+  if (!strict) return [...always];
+  const scoped = definition.scope === 'workspace' || definition.scope === 'agent' ? ['workspace_id'] : [];
+  const proxied = definition.scope === 'proxy' ? ['decision', 'policy_type', 'phase', 'latency_ms'] : [];
+  const detailed = Object.values(definition.detail ?? {}).some((key) => !key.optional) ? ['detail'] : [];
+  return [...always, ...scoped, ...proxied, ...detailed];
+}
+
+function rowSchema(type: string, definition: EventDefinition, strict: boolean): object {
+  const properties = {
+    ...publicColumns,
+    event_type: { const: type },
+    category: { const: definition.category },
+    actor: { const: definition.actor },
+    ...(strict ? { detail: detailSchema(definition) } : {}),
+  };
+  const denyNeedsReason = { if: { properties: { decision: { const: 'deny' } }, required: ['decision'] }, then: { required: ['reason'] } };
+  return { type: 'object', properties, required: required(definition, strict), additionalProperties: false, ...(definition.scope === 'proxy' && strict ? denyNeedsReason : {}) };
+}
+
+const ajv = new Ajv2020({ strict: false, ownProperties: true, allErrors: true });
+ajv.addFormat('uuid-v7', (id: string) => isUuid(id) && id[14] === '7');
+ajv.addFormat('uuid-any', isUuid);
+ajv.addFormat('micros', (text: string) => parseTimestamp(text) !== undefined);
+
+const compiled = new Map<string, ValidateFunction>();
+
+function validatorOf(type: string, definition: EventDefinition, strict: boolean): ValidateFunction {
+  const key = `${strict ? 's' : 'e'}:${type}`;
+  const known = compiled.get(key);
+  if (known !== undefined) return known;
+  const made = ajv.compile(rowSchema(type, definition, strict));
+  compiled.set(key, made);
+  return made;
+}
+
+function describe(error: ErrorObject): string {
+  const path = error.instancePath.slice(1).replaceAll('/', '.');
+  if (error.keyword === 'additionalProperties') return `${path === '' ? '' : `${path}.`}${String(error.params['additionalProperty'])}: not a known field`;
+  if (error.keyword === 'required') return `${path === '' ? '' : `${path}.`}${String(error.params['missingProperty'])}: required`;
+  if (error.keyword === 'const') return `${path}: must be ${JSON.stringify(error.params['allowedValue'])}`;
+  if (error.keyword === 'enum') return `${path}: must be one of ${(error.params['allowedValues'] as unknown[]).join(', ')}`;
+  return `${path}: ${error.message ?? error.keyword}`;
+}
+
+/**
+ * Problems of a row against the catalog, each as `field: what is wrong`; an empty list means the row is sound. Values are never
+ * repeated in the texts, as they may be secret. `strict` also checks scope, detail keys and deny reasons (what our own emitters write);
+ * without it only the envelope is checked (imported history may carry details of an older shape).
+ */
+export function rowProblems(row: unknown, options: { strict: boolean }): string[] {
+  if (typeof row !== 'object' || row === null || Array.isArray(row)) return ['row: must be a JSON object'];
+  const type = (row as { event_type?: unknown }).event_type;
+  if (typeof type !== 'string') return ['event_type: required'];
+  const definition = eventCatalog.get(type);
+  if (definition === undefined) return ['event_type: not a known event type'];
+  const validate = validatorOf(type, definition, options.strict);
+  if (validate(row)) return [];
+  return (validate.errors ?? []).filter((error) => error.keyword !== 'if').map(describe);
+}
