@@ -30,7 +30,7 @@ async function readText(url: string, timeoutMs: number): Promise<string> {
   if (!response.ok || response.body === null) throw new Error(`answered ${response.status}`);
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of response.body) {
+  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
     bytes += chunk.length;
     if (bytes > bytesMax) throw new Error(`larger than ${bytesMax} bytes`);
     chunks.push(chunk);
