@@ -1,23 +1,32 @@
-import { generateKeyPairSync } from 'node:crypto';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { uuidv7 } from '../../kernel/ids.ts';
+import { generateSigningJwk, importSigningKey, publicKeySet } from '../../identity/signing-key.ts';
+import type { PrivateJwk, SigningKey } from '../../identity/signing-key.ts';
 
-export type KeyFiles = { readonly privateJwkFile: string; readonly jwksFile: string };
+export type KeyPurpose = 'session' | 'capability';
+
+function privateFile(dataDir: string, purpose: KeyPurpose): string {
+  return join(dataDir, 'keys', `${purpose}.private.jwk.json`);
+}
+
+/** The public half, which the roles read. */
+export function jwksFile(dataDir: string, purpose: KeyPurpose): string {
+  return join(dataDir, 'keys', `${purpose}.jwks.json`);
+}
 
 /**
- * An Ed25519 key pair below the data directory, made once: the private key for `up` and `customhouse token`, the public JWKS for the
- * roles. In production both live with the identity provider or a key management system, and the roles get the JWKS by URL.
+ * An Ed25519 key below the data directory, made once: the private half for `up` and `customhouse token`, the public JWK Set for the
+ * roles. In production the private halves live with the identity provider and the control plane, and the roles get the sets by URL.
  */
-export function ensureKeys(dataDir: string, purpose: 'session' | 'capability'): KeyFiles {
-  const dir = join(dataDir, 'keys');
-  const files = { privateJwkFile: join(dir, `${purpose}.private.jwk.json`), jwksFile: join(dir, `${purpose}.jwks.json`) };
-  if (existsSync(files.privateJwkFile) && existsSync(files.jwksFile)) return files;
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-  const kid = uuidv7();
-  const jwk = { ...publicKey.export({ format: 'jwk' }), kid, alg: 'EdDSA', use: 'sig' };
-  writeFileSync(files.jwksFile, `${JSON.stringify({ keys: [jwk] }, null, 2)}\n`);
-  writeFileSync(files.privateJwkFile, `${JSON.stringify({ ...privateKey.export({ format: 'jwk' }), kid, alg: 'EdDSA' })}\n`, { mode: 0o600 });
-  return files;
+export async function ensureKey(dataDir: string, purpose: KeyPurpose): Promise<void> {
+  if (existsSync(privateFile(dataDir, purpose)) && existsSync(jwksFile(dataDir, purpose))) return;
+  mkdirSync(join(dataDir, 'keys'), { recursive: true, mode: 0o700 });
+  const jwk = await generateSigningJwk('EdDSA');
+  // The public set first: a crash between the two writes makes both anew, never a private key whose public half is another's.
+  writeFileSync(jwksFile(dataDir, purpose), `${JSON.stringify(publicKeySet([jwk]), null, 2)}\n`);
+  writeFileSync(privateFile(dataDir, purpose), `${JSON.stringify(jwk)}\n`, { mode: 0o600 });
+}
+
+export function readKey(dataDir: string, purpose: KeyPurpose): Promise<SigningKey> {
+  return importSigningKey(JSON.parse(readFileSync(privateFile(dataDir, purpose), 'utf8')) as PrivateJwk);
 }

@@ -1,0 +1,64 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import { roles } from '../identity/scopes.ts';
+import { signCapabilityToken, signSessionToken } from '../identity/tokens.ts';
+import { readDevFile } from './dev-file.ts';
+import { readKey } from './up/keys.ts';
+
+const daySeconds = 86_400;
+
+function days(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > 365) throw new Error('--days: expected an integer from 1 to 365');
+  return value;
+}
+
+/** `customhouse token session|capability`: tokens for a stack that `up` runs, signed with the keys below its data directory (design 4). */
+export function registerToken(program: Command): void {
+  const token = program.command('token').description('print a token for the stack in --data-dir');
+
+  token.command('session')
+    .description('a session token, as the identity provider would issue it')
+    .requiredOption('--org <id>', 'org the session acts in')
+    .requiredOption('--user <id>', 'user id, the subject of the token')
+    .addOption(new Option('--role <role>', 'member role').choices(roles).makeOptionMandatory())
+    .option('--scope <scopes>', 'space-separated scopes that narrow those of the role')
+    .option('--days <n>', 'lifetime in days', days, 30)
+    .option('--data-dir <dir>', 'data directory of the stack', '.data')
+    .action(async (options: { org: string; user: string; role: string; scope?: string; days: number; dataDir: string }) => {
+      const key = await readKey(resolve(options.dataDir), 'session');
+      const claims = { userId: options.user, orgId: options.org, role: options.role, ...(options.scope === undefined ? {} : { scope: options.scope }) };
+      console.log(await signSessionToken(claims, key, { expiresInS: options.days * daySeconds }));
+    });
+
+  token.command('capability')
+    .description('a capability token, which an agent of the workspace shows to the proxy')
+    .requiredOption('--workspace <id>', 'workspace the token is for')
+    .option('--org <id>', 'org of the workspace; looked up when left out')
+    .option('--task <id>', 'task the calls belong to')
+    .option('--days <n>', 'lifetime in days', days, 30)
+    .option('--data-dir <dir>', 'data directory of the stack', '.data')
+    .action(async (options: { workspace: string; org?: string; task?: string; days: number; dataDir: string }) => {
+      const dataDir = resolve(options.dataDir);
+      const orgId = options.org ?? (await orgOfWorkspace(dataDir, options.workspace));
+      const key = await readKey(dataDir, 'capability');
+      const claims = { orgId, workspaceId: options.workspace, ...(options.task === undefined ? {} : { taskId: options.task }) };
+      console.log(await signCapabilityToken(claims, key, { expiresInS: options.days * daySeconds }));
+    });
+}
+
+async function orgOfWorkspace(dataDir: string, workspaceId: string): Promise<string> {
+  const dev = readDevFile(dataDir);
+  if (dev === undefined) throw new Error(`no stack in ${dataDir}: run customhouse up first, or name the org with --org`);
+  const { connectPostgres } = await import('../store/pg/connect.ts');
+  const { orgOfWorkspaceId } = await import('../store/pg/workspaces.ts');
+  const sql = connectPostgres({ url: dev.postgres_url, poolMax: 1 });
+  try {
+    const orgId = await orgOfWorkspaceId(sql, workspaceId);
+    if (orgId === undefined) throw new Error(`--workspace: no workspace ${workspaceId} in this stack`);
+    return orgId;
+  } finally {
+    await sql.end();
+  }
+}
