@@ -6,6 +6,8 @@ export type Setting<T> = {
   readonly parse: Parser<T>;
   /** Text used when the variable is unset or empty; undefined makes the setting optional, see `required`. */
   readonly fallback: string | undefined;
+  /** Says the fallback in documents where its text differs from machine to machine. */
+  readonly fallbackDoc?: string;
   readonly doc: string;
   /** Never printed. */
   readonly secret: boolean;

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { inspect } from 'node:util';
 import type { Parser, Setting } from './setting.ts';
 import { SettingError, asInteger, asOneOf, asText, asUrl } from './setting.ts';
 
@@ -21,7 +22,7 @@ const MiB = 1_048_576;
 export const settingTable = {
   environment: setting('CUSTOMHOUSE_ENV', asOneOf('production', 'development', 'test'), 'production', 'Development and test refuse rows that break the event catalog; production flags and keeps them'),
   logLevel: setting('LOG_LEVEL', asOneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info', 'Least level of the JSON log on standard output'),
-  instanceName: setting('INSTANCE_NAME', asText, hostname(), 'Name of this process in the producer of its rows; must stay the same across restarts and differ between proxies'),
+  instanceName: { ...setting('INSTANCE_NAME', asText, hostname(), 'Name of this process in the producer of its rows; must stay the same across restarts and differ between proxies'), fallbackDoc: 'host name' },
   host: setting('HOST', asText, '127.0.0.1', 'Address that the HTTP listeners bind'),
   apiPort: setting('API_PORT', port, '8080', 'Port of the control plane API'),
   proxyPort: setting('PROXY_PORT', port, '8081', 'Port of the explicit proxy'),
@@ -83,5 +84,13 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
     }
   }
   if (problems.length > 0) throw new SettingError(problems);
-  return values as Settings;
+  return hideSecrets(values) as Settings;
+}
+
+/** Logging the settings, as JSON or by inspection, shows `[secret]` for the secret ones. A spread copy keeps the values and loses this. */
+function hideSecrets(values: Record<string, unknown>): Record<string, unknown> {
+  const rows: Record<string, Setting<unknown>> = settingTable;
+  const shown = (): Record<string, unknown> =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, rows[name]?.secret === true ? '[secret]' : value]));
+  return Object.defineProperties(values, { toJSON: { value: shown }, [inspect.custom]: { value: shown } });
 }

@@ -1,9 +1,11 @@
 import { formatTimestamp, nowMicros } from '../kernel/clock.ts';
-import { uuidv7 } from '../kernel/ids.ts';
+import { platformOrgId, uuidv7 } from '../kernel/ids.ts';
 import type { EventType } from './catalog.ts';
 import { eventCatalog } from './catalog.ts';
 import type { AuditEvent } from './event.ts';
-import { rowBytesMax, rowProblems } from './schema.ts';
+import { systemUser } from './event.ts';
+import { jsonProblem } from './json-bounds.ts';
+import { rowProblems, unstorableColumns } from './schema.ts';
 
 /** What a source knows of an event; id, timestamp, source_seq, category and actor are filled in from clock and catalog. */
 export type EmittedEvent = { event_type: EventType; org_id: string; user_id: string }
@@ -28,15 +30,26 @@ export type InvalidEventMode = 'refuse' | 'flag';
 
 export type Emitter = { readonly build: (emitted: EmittedEvent) => AuditEvent };
 
-function flagged(event: AuditEvent, problems: readonly string[]): AuditEvent {
-  const kept: Record<string, unknown> = { ...event };
-  for (const problem of problems) {
-    const field = problem.split(/[.:]/, 1)[0] ?? '';
-    // A detail of the wrong shape can be stored; a column of the wrong type or an unknown column cannot.
-    if (field !== 'detail' && !(problem.endsWith(': required'))) delete kept[field];
-  }
-  const detail = typeof event.detail === 'object' ? event.detail : {};
-  return { ...(kept as AuditEvent), detail: { ...detail, schema_problems: problems } };
+/** The detail as far as it can be stored, with the list of what was wrong. */
+function flaggedDetail(detail: unknown, problems: readonly string[]): Record<string, unknown> {
+  const isObject = typeof detail === 'object' && detail !== null && !Array.isArray(detail);
+  const whole = { ...(isObject ? detail : {}), schema_problems: problems };
+  return jsonProblem(whole) === undefined ? whole : { truncated: true, schema_problems: problems };
+}
+
+/**
+ * The row without what no store can hold. A column every row must have is replaced: an org that is no id cannot be a tenant's, so its
+ * row goes to the platform's own org, and the actor becomes `system`.
+ */
+function storable(event: AuditEvent, problems: readonly string[], nextSeq: () => number): AuditEvent {
+  const kept: Record<string, unknown> = { ...event, detail: flaggedDetail(event.detail, problems) };
+  for (const column of unstorableColumns(kept as AuditEvent)) Reflect.deleteProperty(kept, column);
+  kept['id'] ??= uuidv7();
+  kept['org_id'] ??= platformOrgId;
+  kept['user_id'] ??= systemUser;
+  kept['timestamp'] ??= formatTimestamp(nowMicros());
+  kept['source_seq'] ??= nextSeq();
+  return kept as AuditEvent;
 }
 
 /** Builds rows for one producer. `nextSeq` gives its monotonic source_seq (contract 2.1). */
@@ -53,13 +66,11 @@ export function createEmitter(deps: { mode: InvalidEventMode; nextSeq: () => num
       actor: definition.actor,
     };
     const problems = rowProblems(event, { strict: true });
-    const bytes = event.detail === undefined ? 0 : JSON.stringify(event.detail).length;
-    if (bytes > rowBytesMax) problems.push(`detail: larger than ${rowBytesMax} characters`);
     if (problems.length === 0) return event;
     const error = new InvalidEventError(emitted.event_type, problems);
     if (deps.mode === 'refuse') throw error;
     deps.onInvalid?.(error);
-    return flagged(bytes > rowBytesMax ? { ...event, detail: { truncated: true } } : event, problems);
+    return storable(event, problems, deps.nextSeq);
   }
   return { build };
 }

@@ -24,10 +24,37 @@ function jsonTexts(values: Record<string, unknown>): Record<string, string> {
 }
 
 /**
+ * The same value with every lone surrogate, in strings and keys, replaced by U+FFFD. Two keys that become equal are told apart by
+ * a number, so that no value is lost.
+ */
+function wellFormed(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormed);
+  if (typeof value !== 'object' || value === null) return value;
+  const made = new Map<string, unknown>();
+  for (const [key, inner] of Object.entries(value)) {
+    const fixed = key.toWellFormed();
+    let free = fixed;
+    for (let n = 2; made.has(free) || (free !== key && Object.hasOwn(value, free)); n += 1) free = `${fixed}${n}`;
+    made.set(free, wellFormed(inner));
+  }
+  return Object.fromEntries(made);
+}
+
+/**
  * One row as a JSONEachRow object, `org_id` first so that a worker finds the org of a line without parsing it.
  * The batch's stamp is not in it yet: `stampLine` adds that when the batch is cut.
+ *
+ * The line is pure well-formed JSON: ClickHouse refuses a whole batch for one lone high surrogate (code 25) and stores a lone low one as
+ * invalid UTF-8, so both become U+FFFD. JSON.stringify writes `\ud…` for lone surrogates only, which makes the usual row's check one search.
+ * The row must have passed `rowProblems`: ClickHouse wraps integers that are out of a column's range without a word.
  */
 export function encodeLine(event: AuditEvent, retentionDays: number): string {
+  const line = lineOf(event, retentionDays);
+  return line.includes('\\ud') ? lineOf(wellFormed(JSON.parse(JSON.stringify(event))) as AuditEvent, retentionDays) : line;
+}
+
+function lineOf(event: AuditEvent, retentionDays: number): string {
   const { org_id, timestamp, detail, budget_state, ...rest } = event;
   return JSON.stringify({
     org_id,

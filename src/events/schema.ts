@@ -5,13 +5,17 @@ import { parseTimestamp } from '../kernel/clock.ts';
 import type { EventDefinition } from './catalog.ts';
 import { eventCatalog } from './catalog.ts';
 import { columns } from './columns.ts';
+import type { AuditEvent } from './event.ts';
 import { decisions, denyReasons, flooredReasons, phases, policyTypes, transformFailures } from './enumerations.ts';
+import { jsonProblem } from './json-bounds.ts';
 
-/** Largest JSON text of one row; a larger `detail` is the emitter's error, not the store's. */
-export const rowBytesMax = 1_048_576;
+/** Most problems listed for one row, and characters of each: a row of a million wrong keys must not become a message of its size. */
+const problemsMax = 20;
+const problemCharactersMax = 200;
 
+// Every bound below keeps a row within what its column holds: ClickHouse wraps integers out of range without a word.
 const safeInteger = { type: 'integer', minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
-const mapOf = (values: object): object => ({ type: 'object', additionalProperties: values });
+const mapOf = (values: object | true): object => ({ type: 'object', additionalProperties: values, maxProperties: 1024, propertyNames: { maxLength: 512 } });
 const shortText = { type: 'string', maxLength: 512 };
 
 const publicColumns: Record<string, object> = {
@@ -37,10 +41,10 @@ const publicColumns: Record<string, object> = {
   capability_name: shortText,
   detail: { type: 'object' },
   debits: mapOf(safeInteger),
-  budget_state: { type: 'object' },
+  budget_state: mapOf(true),
   floored: mapOf({ enum: flooredReasons }),
   transforms_failed: mapOf({ enum: transformFailures }),
-  auth_used: { type: 'array', items: shortText },
+  auth_used: { type: 'array', items: shortText, maxItems: 1024 },
   auth_failures: mapOf({ enum: transformFailures }),
 };
 
@@ -66,16 +70,33 @@ function required(definition: EventDefinition, strict: boolean): string[] {
 }
 
 function rowSchema(type: string, definition: EventDefinition, strict: boolean): object {
+  const scoped = definition.scope === 'workspace' || definition.scope === 'agent';
   const properties = {
     ...publicColumns,
     event_type: { const: type },
     category: { const: definition.category },
     actor: { const: definition.actor },
     ...(strict ? { detail: detailSchema(definition) } : {}),
+    ...(strict && scoped ? { workspace_id: { ...shortText, minLength: 1 } } : {}),
   };
-  const denyNeedsReason = { if: { properties: { decision: { const: 'deny' } }, required: ['decision'] }, then: { required: ['reason'] } };
-  return { type: 'object', properties, required: required(definition, strict), additionalProperties: false, ...(definition.scope === 'proxy' && strict ? denyNeedsReason : {}) };
+  return { type: 'object', properties, required: required(definition, strict), additionalProperties: false, ...(definition.scope === 'proxy' && strict ? { allOf: decisionRules } : {}) };
 }
+
+function when(column: string, values: readonly string[], then: object): object {
+  return { if: { properties: { [column]: { enum: values } }, required: [column] }, then };
+}
+
+const detailWith = (key: string, schema: object): object => ({ required: ['detail'], properties: { detail: { required: [key], properties: { [key]: schema } } } });
+
+/** Contract 6.3: what deny rows populate, what allow rows do not, and that DNS rows are written for allows only. */
+const decisionRules = [
+  when('decision', ['deny'], { required: ['reason'] }),
+  when('decision', ['allow'], { properties: { reason: { maxLength: 0 } } }),
+  when('reason', ['no_match', 'schema_violation', 'format_mismatch'], detailWith('allowrule_eval', {})),
+  when('reason', ['budget_exhausted', 'concurrency_exhausted'], detailWith('counter', { type: 'string' })),
+  when('policy_type', ['dns'], { properties: { decision: { const: 'allow' }, phase: { const: 'dns' } } }),
+  when('phase', ['dns'], { properties: { policy_type: { const: 'dns' } } }),
+];
 
 const ajv = new Ajv2020({ strict: false, ownProperties: true, allErrors: true });
 ajv.addFormat('uuid-v7', (id: string) => isUuid(id) && id[14] === '7');
@@ -93,13 +114,37 @@ function validatorOf(type: string, definition: EventDefinition, strict: boolean)
   return made;
 }
 
+/** The column an error is about: the first step of its path, or the property it names at the root. */
+function columnOf(error: ErrorObject): string {
+  const step = error.instancePath.split('/', 2)[1];
+  if (step !== undefined) return step.replaceAll('~1', '/').replaceAll('~0', '~');
+  return String(error.params['additionalProperty'] ?? error.params['missingProperty']);
+}
+
 function describe(error: ErrorObject): string {
-  const path = error.instancePath.slice(1).replaceAll('/', '.');
+  const path = error.instancePath.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
   if (error.keyword === 'additionalProperties') return `${path === '' ? '' : `${path}.`}${String(error.params['additionalProperty'])}: not a known field`;
   if (error.keyword === 'required') return `${path === '' ? '' : `${path}.`}${String(error.params['missingProperty'])}: required`;
   if (error.keyword === 'const') return `${path}: must be ${JSON.stringify(error.params['allowedValue'])}`;
   if (error.keyword === 'enum') return `${path}: must be one of ${(error.params['allowedValues'] as unknown[]).join(', ')}`;
   return `${path}: ${error.message ?? error.keyword}`;
+}
+
+function clipped(problems: readonly string[]): string[] {
+  const shown = problems.slice(0, problemsMax).map((text) => (text.length > problemCharactersMax ? `…${text.slice(1 - problemCharactersMax)}` : text));
+  return problems.length > problemsMax ? [...shown, `and ${problems.length - problemsMax} more`] : shown;
+}
+
+type Problem = { readonly column: string; readonly text: string };
+
+function problemsOf(row: object, type: string, definition: EventDefinition, strict: boolean): Problem[] {
+  const validate = validatorOf(type, definition, strict);
+  const found = validate(row) ? [] : (validate.errors ?? []).filter((error) => error.keyword !== 'if').map((error) => ({ column: columnOf(error), text: describe(error) }));
+  for (const column of ['detail', 'budget_state'] as const) {
+    const problem = Object.hasOwn(row, column) ? jsonProblem((row as Record<string, unknown>)[column]) : undefined;
+    if (problem !== undefined) found.push({ column, text: `${column}: ${problem}` });
+  }
+  return found;
 }
 
 /**
@@ -109,11 +154,16 @@ function describe(error: ErrorObject): string {
  */
 export function rowProblems(row: unknown, options: { strict: boolean }): string[] {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return ['row: must be a JSON object'];
-  const type = (row as { event_type?: unknown }).event_type;
+  const type = Object.hasOwn(row, 'event_type') ? (row as { event_type?: unknown }).event_type : undefined;
   if (typeof type !== 'string') return ['event_type: required'];
   const definition = eventCatalog.get(type);
   if (definition === undefined) return ['event_type: not a known event type'];
-  const validate = validatorOf(type, definition, options.strict);
-  if (validate(row)) return [];
-  return (validate.errors ?? []).filter((error) => error.keyword !== 'if').map(describe);
+  return clipped(problemsOf(row, type, definition, options.strict).map((problem) => problem.text));
+}
+
+/** Names of the columns, known or not, that keep the row from being stored; the row's event type must be of the catalog. */
+export function unstorableColumns(row: AuditEvent): string[] {
+  const definition = eventCatalog.get(row.event_type);
+  if (definition === undefined) throw new RangeError('event_type: not a known event type');
+  return [...new Set(problemsOf(row, row.event_type, definition, false).map((problem) => problem.column))];
 }

@@ -33,7 +33,8 @@ export function parseTimestamp(text: string): Micros | undefined {
   if (+hour > 23 || +minute > 59 || +second > 59) return undefined;
   const utcMs = Date.UTC(+year, +month - 1, +day, +hour, +minute, +second);
   const date = new Date(utcMs);
-  if (date.getUTCMonth() !== +month - 1 || date.getUTCDate() !== +day) return undefined;
+  // Date.UTC reads the years 0 to 99 as 1900 to 1999, so the year is compared as well.
+  if (date.getUTCFullYear() !== +year || date.getUTCMonth() !== +month - 1 || date.getUTCDate() !== +day) return undefined;
   let offsetMinutes = 0;
   if (zone !== 'Z' && zone !== 'z') {
     const hours = +zone.slice(1, 3);
