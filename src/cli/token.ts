@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { Option } from 'commander';
+import { readSettings } from '../config/settings.ts';
 import { roles } from '../identity/scopes.ts';
 import { signCapabilityToken, signSessionToken } from '../identity/tokens.ts';
 import { readDevFile } from './dev-file.ts';
@@ -51,14 +52,13 @@ export function registerToken(program: Command): void {
 async function orgOfWorkspace(dataDir: string, workspaceId: string): Promise<string> {
   const dev = readDevFile(dataDir);
   if (dev === undefined) throw new Error(`no stack in ${dataDir}: run customhouse up first, or name the org with --org`);
-  const { connectPostgres } = await import('../store/pg/connect.ts');
-  const { orgOfWorkspaceId } = await import('../store/pg/workspaces.ts');
-  const sql = connectPostgres({ url: dev.postgres_url, poolMax: 1 });
+  const { openStores } = await import('./stores.ts');
+  const stores = openStores(readSettings({ ...process.env, POSTGRES_URL: dev.postgres_url }));
   try {
-    const orgId = await orgOfWorkspaceId(sql, workspaceId);
-    if (orgId === undefined) throw new Error(`--workspace: no workspace ${workspaceId} in this stack`);
-    return orgId;
+    const workspace = await stores.workspaces.workspaceOfAnyOrg(workspaceId);
+    if (workspace === undefined) throw new Error(`--workspace: no workspace ${workspaceId} in this stack`);
+    return workspace.orgId;
   } finally {
-    await sql.end();
+    await stores.close();
   }
 }

@@ -1,0 +1,65 @@
+import { readSettings } from '../../config/settings.ts';
+import { systemUser } from '../../events/event.ts';
+import { createApiKey } from '../../identity/api-key.ts';
+import { signCapabilityToken, signSessionToken } from '../../identity/tokens.ts';
+import { uuidv7 } from '../../kernel/ids.ts';
+import type { DevFile, DevOrg, DevUser } from '../dev-file.ts';
+import type { Stores } from '../stores.ts';
+import { openStores } from '../stores.ts';
+import { readKey } from './keys.ts';
+
+const tokenDays = 30;
+const memberRoles = ['owner', 'operator', 'member'] as const;
+
+async function seedKey(stores: Stores, orgId: string): Promise<string> {
+  const { key, prefix, hash } = createApiKey();
+  await stores.apiKeys.create({ orgId, userId: systemUser, label: 'seeded by up', prefix, hash, permissionSet: 'full' });
+  return key.reveal();
+}
+
+async function seedDemo(stores: Stores): Promise<DevOrg> {
+  const { id: orgId } = await stores.orgs.create({ name: 'demo' });
+  const users: DevUser[] = memberRoles.map((role) => ({ user_id: `user_${uuidv7().replaceAll('-', '')}`, role, token: '' }));
+  const owner = users[0]?.user_id ?? systemUser;
+  for (const user of users) await stores.memberships.add({ orgId, email: `${user.role}@demo.example.com`, role: user.role, invitedBy: owner, userId: user.user_id });
+  const { id: providerId } = await stores.providers.create({ orgId, userId: owner, name: 'llm', displayName: 'LLM API', kind: 'llm', domain: 'api.llm.example.com' });
+  const roleNames = ['coder', 'support'] as const;
+  const workspaces: DevOrg['workspaces'] = [];
+  for (const [index, name] of roleNames.entries()) {
+    const { id: agentRoleId } = await stores.agentRoles.create({ orgId, userId: owner, name, displayName: name, providerId, model: 'model-1' });
+    // One workspace of the owner's and one of the member's, so that `:own` scopes have something to tell apart.
+    const creator = users[index === 0 ? 0 : 2]?.user_id ?? owner;
+    const workspace = await stores.workspaces.create({ orgId, userId: creator, agentRoleId });
+    workspaces.push({ id: workspace.id, agent_role: name, capability_token: '' });
+  }
+  return { org_id: orgId, name: 'demo', api_key: await seedKey(stores, orgId), users, workspaces };
+}
+
+async function seedOther(stores: Stores): Promise<DevOrg> {
+  const { id: orgId } = await stores.orgs.create({ name: 'other' });
+  return { org_id: orgId, name: 'other', api_key: await seedKey(stores, orgId), users: [], workspaces: [] };
+}
+
+/**
+ * The two orgs of a development stack. Those of the last run's `dev.json` are kept when they still exist (their API keys cannot be
+ * read back from the database); tokens are signed anew each time, for 30 days.
+ */
+export async function seedOrgs(options: { dataDir: string; postgresUrl: string; before: DevFile | undefined }): Promise<DevOrg[]> {
+  const stores = openStores(readSettings({ ...process.env, POSTGRES_URL: options.postgresUrl }));
+  try {
+    const known = async (name: string): Promise<DevOrg | undefined> => {
+      const org = options.before?.orgs.find((candidate) => candidate.name === name);
+      return org !== undefined && (await stores.orgs.orgById(org.org_id)) !== undefined ? org : undefined;
+    };
+    const orgs = [(await known('demo')) ?? (await seedDemo(stores)), (await known('other')) ?? (await seedOther(stores))];
+    const [sessionKey, capabilityKey] = await Promise.all([readKey(options.dataDir, 'session'), readKey(options.dataDir, 'capability')]);
+    const lifetime = { expiresInS: tokenDays * 86_400 };
+    for (const org of orgs) {
+      for (const user of org.users) user.token = await signSessionToken({ userId: user.user_id, orgId: org.org_id, role: user.role }, sessionKey, lifetime);
+      for (const workspace of org.workspaces) workspace.capability_token = await signCapabilityToken({ orgId: org.org_id, workspaceId: workspace.id }, capabilityKey, lifetime);
+    }
+    return orgs;
+  } finally {
+    await stores.close();
+  }
+}
