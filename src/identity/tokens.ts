@@ -6,8 +6,8 @@ import type { SigningKey } from './signing-key.ts';
 /** What a session token says (design 8). `orgId` and `role` come together or not at all. */
 export type SessionClaims = { readonly userId: string; readonly orgId: string | undefined; readonly role: string | undefined; readonly scope: string | undefined };
 
-/** What a capability token says: which workspace, and perhaps which task, an agent's call belongs to. */
-export type CapabilityClaims = { readonly orgId: string; readonly workspaceId: string; readonly taskId: string | undefined };
+/** What a capability token says: which workspace, and perhaps which task, an agent's call belongs to. `userId` is the workspace's creator, to whom its rows are attributed. */
+export type CapabilityClaims = { readonly orgId: string; readonly workspaceId: string; readonly taskId: string | undefined; readonly userId?: string };
 
 /** The token is not acceptable. The text is for our log only; callers must not learn which check failed. */
 export class InvalidTokenError extends Error {
@@ -51,6 +51,8 @@ function textClaim(payload: JWTPayload, name: string): string | undefined {
 function requiredClaim(payload: JWTPayload, name: string): string {
   const value = textClaim(payload, name);
   if (value === undefined || value === '' || value.length > 512) throw new InvalidTokenError(`claim ${name} is missing or has a wrong length`);
+  // Such a text cannot be stored in Postgres: it would be a fault of ours at the first look-up.
+  if (/\p{Cc}/u.test(value) || !value.isWellFormed()) throw new InvalidTokenError(`claim ${name} holds control characters`);
   return value;
 }
 
@@ -69,7 +71,8 @@ export async function verifySessionToken(token: string, deps: { keys: KeySet; is
 /** Verifies a capability token (EdDSA, `aud: proxy`). Errors as verifySessionToken. */
 export async function verifyCapabilityToken(token: string, deps: { keys: KeySet }): Promise<CapabilityClaims> {
   const payload = await verify(token, deps.keys, { algorithms: ['EdDSA'], audience: capabilityAudience });
-  return { orgId: requiredClaim(payload, 'org_id'), workspaceId: requiredClaim(payload, 'workspace_id'), taskId: textClaim(payload, 'task_id') };
+  const userId = textClaim(payload, 'user');
+  return { orgId: requiredClaim(payload, 'org_id'), workspaceId: requiredClaim(payload, 'workspace_id'), taskId: textClaim(payload, 'task_id'), ...(userId === undefined ? {} : { userId }) };
 }
 
 type Lifetime = { readonly expiresInS: number; readonly issuer?: string | undefined; readonly audience?: string | undefined };
@@ -93,8 +96,8 @@ export function signSessionToken(claims: { userId: string; orgId?: string; role?
 }
 
 /** A capability token for one workspace (design 8). Throws RangeError when the key is not an EdDSA key. */
-export function signCapabilityToken(claims: { orgId: string; workspaceId: string; taskId?: string }, key: SigningKey, lifetime: { readonly expiresInS: number }): Promise<string> {
+export function signCapabilityToken(claims: { orgId: string; workspaceId: string; taskId?: string; userId?: string }, key: SigningKey, lifetime: { readonly expiresInS: number }): Promise<string> {
   if (key.alg !== 'EdDSA') throw new RangeError('capability tokens are signed with EdDSA');
-  const { orgId, workspaceId, taskId } = claims;
-  return signed({ org_id: orgId, workspace_id: workspaceId, ...(taskId === undefined ? {} : { task_id: taskId }) }, key, { ...lifetime, audience: capabilityAudience });
+  const { orgId, workspaceId, taskId, userId } = claims;
+  return signed({ org_id: orgId, workspace_id: workspaceId, ...(taskId === undefined ? {} : { task_id: taskId }), ...(userId === undefined ? {} : { user: userId }) }, key, { ...lifetime, audience: capabilityAudience });
 }
