@@ -54,7 +54,7 @@ async function redisFindings(settings: Settings): Promise<Finding[]> {
 }
 
 async function clickHouseFindings(settings: Settings): Promise<Finding[]> {
-  const client = connectClickHouse(settings);
+  const client = connectClickHouse({ url: settings.clickhouseUrl, user: settings.clickhouseUser, password: settings.clickhousePassword, database: settings.clickhouseDatabase, cluster: settings.clickhouseCluster });
   try {
     const facts = await clickHouseFacts(client);
     return [{ check: 'clickhouse', state: 'ok', text: `version ${facts.version}, timezone ${facts.timezone}` }];

@@ -15,7 +15,7 @@ const root = join(import.meta.dirname, '../..');
 /** Brings both stores up to the files in `sql/` and `clickhouse/`; with `dryRun` it only says what it would do. */
 export async function migrate(settings: Settings, options: { dryRun: boolean }): Promise<MigrationLine[]> {
   const sql = connectPostgres({ url: settings.postgresUrl, poolMax: 2, applicationName: 'customhouse-migrate' });
-  const clickhouse = connectClickHouse(settings);
+  const clickhouse = connectClickHouse({ url: settings.clickhouseUrl, user: settings.clickhouseUser, password: settings.clickhousePassword, database: settings.clickhouseDatabase, cluster: settings.clickhouseCluster });
   // ClickHouse has no locks: Postgres keeps a second migrator out of it, for as long as the first one takes.
   const lock = createLockSession({ url: settings.postgresUrl, applicationName: 'customhouse-migrate', statementTimeoutMs: 600_000 }, 'migrate');
   try {
@@ -23,7 +23,6 @@ export async function migrate(settings: Settings, options: { dryRun: boolean }):
     const rows = await migrateClickHouse(clickhouse, {
       dir: join(root, 'clickhouse'),
       dryRun: options.dryRun,
-      cluster: settings.clickhouseCluster,
       withLock: (work) => lock.exclusively(work),
     });
     return [...lines, ...rows.map((line): MigrationLine => ({ store: 'clickhouse', ...line }))];
