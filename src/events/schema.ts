@@ -7,11 +7,11 @@ import { eventCatalog } from './catalog.ts';
 import { columns } from './columns.ts';
 import type { AuditEvent } from './event.ts';
 import { decisions, denyReasons, flooredReasons, phases, policyTypes, transformFailures } from './enumerations.ts';
-import { jsonProblem } from './json-bounds.ts';
+import { hasToJson, jsonProblem } from './json-bounds.ts';
 
 /** Most problems listed for one row, and characters of each: a row of a million wrong keys must not become a message of its size. */
 const problemsMax = 20;
-const problemCharactersMax = 200;
+const problemCharactersMax = 400;
 
 // Every bound below keeps a row within what its column holds: ClickHouse wraps integers out of range without a word.
 const safeInteger = { type: 'integer', minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
@@ -131,7 +131,8 @@ function describe(error: ErrorObject): string {
 }
 
 function clipped(problems: readonly string[]): string[] {
-  const shown = problems.slice(0, problemsMax).map((text) => (text.length > problemCharactersMax ? `…${text.slice(1 - problemCharactersMax)}` : text));
+  const half = problemCharactersMax / 2;
+  const shown = problems.slice(0, problemsMax).map((text) => (text.length > problemCharactersMax ? `${text.slice(0, half - 1)}…${text.slice(-half)}` : text));
   return problems.length > problemsMax ? [...shown, `and ${problems.length - problemsMax} more`] : shown;
 }
 
@@ -143,6 +144,9 @@ function problemsOf(row: object, type: string, definition: EventDefinition, stri
   for (const column of ['detail', 'budget_state'] as const) {
     const problem = Object.hasOwn(row, column) ? jsonProblem((row as Record<string, unknown>)[column]) : undefined;
     if (problem !== undefined) found.push({ column, text: `${column}: ${problem}` });
+  }
+  for (const column of ['debits', 'floored', 'transforms_failed', 'auth_used', 'auth_failures'] as const) {
+    if (Object.hasOwn(row, column) && hasToJson((row as Record<string, unknown>)[column])) found.push({ column, text: `${column}: must be a plain JSON value` });
   }
   return found;
 }

@@ -17,8 +17,10 @@ t.test('no other way of printing does', async (t) => {
   const printed: Record<string, string> = {
     'JSON': JSON.stringify(holder),
     'JSON of itself': JSON.stringify(secret),
+    // eslint-disable-next-line @typescript-eslint/restrict-template-expressions -- the mistake this type is made for
     'a template': `${secret}`,
     'String()': String(secret),
+    // eslint-disable-next-line @typescript-eslint/restrict-plus-operands -- as above
     'concatenation': 'x' + secret,
     'join': [secret].join(),
     'inspect': inspect(holder, { depth: null }),
