@@ -1,0 +1,120 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLocalJWKSet } from 'jose';
+import { readSettings } from '../../src/config/settings.ts';
+import type { AuditEvent } from '../../src/events/event.ts';
+import { decodeRow } from '../../src/events/line.ts';
+import type { StoredRow } from '../../src/events/line.ts';
+import { generateSigningJwk, importSigningKey, publicKeySet } from '../../src/identity/signing-key.ts';
+import { InvalidTokenError, signCapabilityToken, verifyCapabilityToken } from '../../src/identity/tokens.ts';
+import { openJournal } from '../../src/journal/journal.ts';
+import type { Journal, JournalOptions } from '../../src/journal/journal.ts';
+import type { VerifyCapability } from '../../src/proxy/gate.ts';
+import { startProxy } from '../../src/proxy/start.ts';
+import type { Proxy } from '../../src/proxy/start.ts';
+import { decompressPayload } from '../../src/queue/payload.ts';
+
+export const orgId = '0192aaaa-0000-7000-8000-000000000001';
+export const workspaceId = '0192aaaa-0000-7000-8000-000000000002';
+
+export type Harness = {
+  readonly proxy: Proxy;
+  readonly journal: Journal;
+  readonly port: number;
+  readonly token: (claims?: { taskId?: string; userId?: string }, expiresInS?: number) => Promise<string>;
+  /** Errors the proxy logged. */
+  readonly logged: unknown[];
+  /** Every row the journal holds, in the API's form. */
+  rows(): Promise<AuditEvent[]>;
+};
+
+export type HarnessOptions = { env?: Record<string, string>; journal?: Partial<JournalOptions>; verify?: VerifyCapability };
+
+export async function startHarness(t: { teardown(fn: () => Promise<void>): unknown }, options: HarnessOptions = {}): Promise<Harness> {
+  const dir = await mkdtemp(join(tmpdir(), 'customhouse-proxy-'));
+  const journal = await openJournal({ dir, producer: 'proxy:test', sealMs: 200, sealRows: 10_000, sealBytes: 8_388_608, diskBytesMax: 1_073_741_824, fsync: 'never', ...options.journal });
+  const jwk = await generateSigningJwk('EdDSA');
+  const key = await importSigningKey(jwk);
+  const keys = createLocalJWKSet(publicKeySet([jwk]));
+  const logged: unknown[] = [];
+  const log = { warn: (fields: object) => void logged.push(fields), error: (fields: object) => void logged.push(fields) };
+  const verify: VerifyCapability = async (token) => {
+    try {
+      return await verifyCapabilityToken(token, { keys: (header, input) => keys(header, input) });
+    } catch (error) {
+      if (error instanceof InvalidTokenError) return undefined;
+      throw error;
+    }
+  };
+  const settings = readSettings({ CUSTOMHOUSE_ENV: 'test', PROXY_PORT: '0', PROXY_ADMIN_PORT: '0', ...options.env });
+  const proxy = await startProxy(settings, { journal, verify: options.verify ?? verify, log });
+  t.teardown(async () => {
+    await proxy.stop(100);
+    await journal.close();
+    await rm(dir, { recursive: true });
+  });
+  return {
+    proxy,
+    journal,
+    port: Number(new URL(proxy.url).port),
+    token: ({ taskId, userId } = {}, expiresInS = 600) =>
+      signCapabilityToken({ orgId, workspaceId, ...(taskId === undefined ? {} : { taskId }), ...(userId === undefined ? {} : { userId }) }, key, { expiresInS }),
+    logged,
+    async rows() {
+      await journal.seal();
+      const rows: AuditEvent[] = [];
+      for (const { id } of await journal.source.pending(10_000)) {
+        const batch = await journal.source.load(id);
+        if (batch === undefined) throw new Error(`batch ${id} is gone`);
+        const text = (await decompressPayload(batch.payload, 1_073_741_824)).toString('utf8');
+        for (const line of text.trimEnd().split('\n')) rows.push(decodeRow(JSON.parse(line) as StoredRow));
+      }
+      return rows;
+    },
+  };
+}
+
+/** A raw connection: what was sent and received is bytes, nothing is parsed on the way. */
+export class RawClient {
+  readonly socket: Socket;
+  received = '';
+  readonly closed: Promise<string>;
+
+  constructor(port: number) {
+    this.socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    this.socket.setEncoding('latin1');
+    this.socket.on('data', (text: string) => { this.received += text; });
+    this.socket.on('error', () => undefined);
+    this.closed = new Promise((resolve) => {
+      this.socket.once('end', () => this.socket.end());
+      this.socket.once('close', () => resolve(this.received));
+    });
+  }
+
+  send(text: string): this {
+    this.socket.write(text, 'latin1');
+    return this;
+  }
+
+  /** Resolves when `pattern` was received; rejects when the connection ends without it. */
+  async until(pattern: RegExp): Promise<RegExpExecArray> {
+    for (;;) {
+      const match = pattern.exec(this.received);
+      if (match !== null) return match;
+      if (this.socket.readableEnded || this.socket.destroyed) throw new Error(`connection ended; received ${JSON.stringify(this.received)}`);
+      await new Promise<void>((resolve) => {
+        this.socket.once('data', () => resolve());
+        this.socket.once('close', () => resolve());
+        this.socket.once('end', () => resolve());
+      });
+    }
+  }
+}
+
+/** Sends `text`, waits for the connection to end, and answers everything received. */
+export function exchange(port: number, text: string): Promise<string> {
+  return new RawClient(port).send(text).closed;
+}
