@@ -45,7 +45,7 @@ export function eventVisibility(caller: ViewCaller, ownWorkspaceIds: readonly st
     scopes.has('audit:read'),
     scopes.has('audit:read:own') && isIn('user_id', [caller.userId]),
     scopes.has('workspace:read') && activity,
-    scopes.has('workspace:read:own') && allOf([activity, isIn('workspace_id', ownWorkspaceIds)]),
+    needsOwnWorkspaces(caller) && allOf([activity, isIn('workspace_id', ownWorkspaceIds)]),
   ]);
   return { predicate, key: keyOf('events', caller, scopes) };
 }

@@ -81,24 +81,24 @@ export type ProducerLedger = {
   readonly uneven: readonly { readonly batchNo: number; readonly batchId: string; readonly rows: number; readonly expected: number }[];
 };
 
-type LedgerRow = { producer: string; first: number; last: number; batches: number; n: number; expected: number; gaps: [number, number][]; uneven: [number, string, number, number][] };
+type LedgerRow = { producer: string; first: number; last: number; batches: number; stored: number; declared: number; gaps: [number, number][]; uneven: [number, string, number, number][] };
 
 /** The loss ledger's stored side (design 5), per producer in order of name. Reads four columns of the whole table. Not a tenant's read. */
 export async function readProducerLedger(runner: QueryRunner, table: string, signal?: AbortSignal): Promise<ProducerLedger[]> {
   const perBatch = `SELECT producer, batch_no, any(batch_id) AS batch, count() AS n, any(batch_rows) AS expected FROM ${table} GROUP BY producer, batch_no`;
+  const totals = 'min(batch_no) AS first, max(batch_no) AS last, count() AS batches, sum(n) AS stored, sum(expected) AS declared';
   const numbers = 'arraySort(groupArray(batch_no)) AS numbers';
   const gaps = 'arraySlice(arrayFilter(g -> g.1 <= g.2, arrayMap((a, b) -> (a + 1, b - 1), arrayPopBack(numbers), arrayPopFront(numbers))), 1, 100) AS gaps';
   const uneven = 'arraySlice(arraySort(groupArrayIf((batch_no, toString(batch), n, expected), n != expected)), 1, 100) AS uneven';
-  const totals = 'min(batch_no) AS first, max(batch_no) AS last, count() AS batches, sum(perBatch.n) AS n, sum(perBatch.expected) AS expected';
-  const sql = `SELECT producer, ${totals}, ${numbers}, ${gaps}, ${uneven} FROM (${perBatch}) AS perBatch GROUP BY producer ORDER BY producer`;
+  const sql = `SELECT producer, ${totals}, ${numbers}, ${gaps}, ${uneven} FROM (${perBatch}) GROUP BY producer ORDER BY producer`;
   const rows = await runner.rows<LedgerRow>({ sql, params: new SqlParams(), settings: { output_format_json_named_tuples_as_objects: 0 } }, signal);
   return rows.map((row) => ({
     producer: row.producer,
     firstBatchNo: Number(row.first),
     lastBatchNo: Number(row.last),
     batches: Number(row.batches),
-    rows: Number(row.n),
-    expectedRows: Number(row.expected),
+    rows: Number(row.stored),
+    expectedRows: Number(row.declared),
     missing: row.gaps.map(([from, to]) => ({ from: Number(from), to: Number(to) })),
     uneven: row.uneven.map(([batchNo, batchId, stored, expected]) => ({ batchNo: Number(batchNo), batchId, rows: Number(stored), expected: Number(expected) })),
   }));
