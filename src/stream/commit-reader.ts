@@ -76,7 +76,7 @@ export function createCommitReader(log: CommitLog, limits: { readonly concurrenc
         chunk.push({ seq: commit.seq, batchId: commit.batchId, rows });
       }
       if (missing.length > 0) {
-        const read = limit(() => log.readBatchRows(orgId, missing));
+        const read = limit(async () => new Map((await log.readBatchRows(orgId, missing)).map(({ commit, events }) => [commit.batchId, events])));
         for (const part of chunk) {
           if (part.rows !== undefined) continue;
           part.rows = read.then((batches) => inDeliveryOrder(orgId, batches.get(part.batchId) ?? []));

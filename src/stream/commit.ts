@@ -12,6 +12,9 @@ export type Commit = {
   readonly rows?: number;
 };
 
+/** The rows of a batch that belong to one org. */
+export type BatchRows = { readonly commit: Pick<Commit, 'batchId'>; readonly events: readonly AuditEvent[] };
+
 /**
  * The durable truth behind a stream: the ledger of commits and the stored rows. Redis only makes it quick.
  *
@@ -21,8 +24,8 @@ export type Commit = {
 export type CommitLog = {
   /** Commits with rows of the org and `afterSeq < seq`, ascending, at most `limit`; also `seq <= toSeq` when that is given. */
   commitsAfter(orgId: string, afterSeq: number, toSeq: number | undefined, limit: number): Promise<readonly Commit[]>;
-  /** The org's rows of each batch, by batch id; a batch without rows of the org may be missing. */
-  readBatchRows(orgId: string, commits: readonly Commit[]): Promise<ReadonlyMap<string, readonly AuditEvent[]>>;
+  /** The org's rows of each batch; a batch without rows of the org may be missing. */
+  readBatchRows(orgId: string, commits: readonly Commit[]): Promise<readonly BatchRows[]>;
   /** The batch that holds the org's row of this id. */
   locate(orgId: string, eventId: string): Promise<{ readonly batchId: string } | undefined>;
   /** The commit of a batch; undefined as long as the batch is stored but not committed. */

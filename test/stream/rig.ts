@@ -1,0 +1,54 @@
+import { createHub } from '../../src/stream/hub.ts';
+import type { Hub, HubDeps, SubscribeOptions, Subscription } from '../../src/stream/hub.ts';
+import { createStreamPublisher } from '../../src/stream/publisher.ts';
+import type { StreamPublisher } from '../../src/stream/publisher.ts';
+import { startStack } from '../support/stack.ts';
+import type { Stack } from '../support/stack.ts';
+import { Client, Truth } from './truth.ts';
+
+export const all = (): boolean => true;
+
+export interface Rig {
+  readonly stack: Stack;
+  readonly publisher: StreamPublisher;
+  readonly errors: unknown[];
+  /** A truth of its own and a hub on it; hubs are stopped with the test. */
+  hub(options?: Partial<HubDeps>): { truth: Truth; hub: Hub };
+  /** A further hub on the same truth: another api process, or the same one restarted. */
+  hubOn(truth: Truth, options?: Partial<HubDeps>): Hub;
+}
+
+/** A real Redis, a publisher and as many hubs as a test wants. Errors the parts report are kept, not printed. */
+export async function startRig(t: { teardown(fn: () => Promise<void>): unknown }): Promise<Rig> {
+  const stack = await startStack(undefined, { redis: true });
+  const errors: unknown[] = [];
+  const onError = (error: unknown): void => void errors.push(error);
+  const publisher = createStreamPublisher({ redisUrl: stack.redisUrl, onError });
+  const hubs: Hub[] = [];
+  t.teardown(async () => {
+    await Promise.all(hubs.map((hub) => hub.stop()));
+    await publisher.close();
+    await stack.stop();
+  });
+  const hubOn = (truth: Truth, options: Partial<HubDeps> = {}): Hub => {
+    const hub = createHub({ ...truth.log, redisUrl: stack.redisUrl, onError, ...options });
+    hubs.push(hub);
+    return hub;
+  };
+  return {
+    stack,
+    publisher,
+    errors,
+    hubOn,
+    hub(options) {
+      const truth = new Truth();
+      return { truth, hub: hubOn(truth, options) };
+    },
+  };
+}
+
+export async function connect(hub: Hub, options: Omit<SubscribeOptions, 'matches'> & Partial<SubscribeOptions>, client = new Client()): Promise<{ client: Client; subscription: Subscription }> {
+  const subscription = await hub.subscribe({ matches: all, ...options });
+  subscription.start(client);
+  return { client, subscription };
+}
