@@ -33,12 +33,6 @@ export const permissionSets = {
 
 export type PermissionSet = keyof typeof permissionSets;
 
-/** The scopes of which any one is enough to read audit rows; how many rows it shows is `src/query/visibility.ts`'s part (contract 4.1). */
-export const auditReadScopes: readonly Scope[] = ['audit:read', 'audit:read:own', 'workspace:read', 'workspace:read:own'];
-
-/** Scopes of the activity routes (contract 4.3, 4.5). */
-export const activityReadScopes: readonly Scope[] = ['workspace:read', 'workspace:read:own'];
-
 export function isRole(text: string): text is Role {
   return (roles as readonly string[]).includes(text);
 }

@@ -57,6 +57,7 @@ t.test('tokens that must be refused', async (t) => {
     'without exp': await new SignJWT(claims).setProtectedHeader(header).sign(ed.privateKey),
     'without sub': await new SignJWT({ org_id: orgId, role: 'owner' }).setProtectedHeader(header).setExpirationTime(nowS + 60).sign(ed.privateKey),
     'sub of a wrong type': await new SignJWT({ ...claims, org_id: 7 }).setProtectedHeader(header).setExpirationTime(nowS + 60).sign(ed.privateKey),
+    'a NUL in sub': await new SignJWT({ ...claims, sub: 'user\0' }).setProtectedHeader(header).setExpirationTime(nowS + 60).sign(ed.privateKey),
     'org without role': await new SignJWT({ sub: 'user_1', org_id: orgId }).setProtectedHeader(header).setExpirationTime(nowS + 60).sign(ed.privateKey),
     'a changed body': `${head}.${encode({ ...claims, role: 'member', exp: nowS + 60 })}.${signature}`,
     'a cut signature': good.slice(0, -4),
