@@ -33,9 +33,9 @@ export type FrontDoorDeps = {
 
 export type FrontDoor = {
   readonly server: Server;
-  connections(): number;
+  readonly connections: () => number;
   /** Stops accepting and lets running requests finish; what is left after `timeoutMs` is cut, each begun request with its row. */
-  stop(timeoutMs: number): Promise<void>;
+  readonly stop: (timeoutMs: number) => Promise<void>;
 };
 
 /** Bytes of the body of a denied request that are read and dropped so that its connection can be used again. */

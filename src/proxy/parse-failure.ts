@@ -27,6 +27,7 @@ export function refusalOf({ code }: ParseFailure): Verdict {
     case 'ECONNRESET':
     case 'EPIPE':
       return refuse('incomplete_request', 400);
+    case undefined:
     default:
       return refuse('malformed_request', 400, code === undefined ? {} : { parser_code: code });
   }

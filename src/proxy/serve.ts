@@ -28,7 +28,7 @@ export class TooManyOpenError extends Error {
   }
 }
 
-export function createServe({ record, openMax, onDecided, onUnrecorded, onGateError }: ServeDeps): { readonly serve: Serve; open(): number } {
+export function createServe({ record, openMax, onDecided, onUnrecorded, onGateError }: ServeDeps): { readonly serve: Serve; readonly open: () => number } {
   let open = 0;
 
   async function closed(exchange: Exchange, verdict: Verdict): Promise<boolean> {
