@@ -1,0 +1,15 @@
+// `npm run bench -- ingest|query|stream`: each starts its own stack, prints tables with ratios measured in the same run, and stops it.
+const benches: Readonly<Record<string, () => Promise<{ run: () => Promise<void> }>>> = {
+  ingest: () => import('./ingest.ts'),
+  query: () => import('./query.ts'),
+  stream: () => import('./stream.ts'),
+};
+
+const name = process.argv[2] ?? '';
+const load = benches[name];
+if (load === undefined) {
+  console.error(`usage: npm run bench -- ${Object.keys(benches).join('|')}`);
+  process.exitCode = 2;
+} else {
+  await (await load()).run();
+}
