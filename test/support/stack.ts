@@ -3,6 +3,8 @@ import { chmod, mkdtemp, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { startClickHouse } from '../../src/embedded/clickhouse.ts';
+import type { ClickHouseOptions } from '../../src/embedded/clickhouse.ts';
 import { ensureCluster } from '../../src/embedded/postgres-cluster.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import type { PostgresService } from '../../src/embedded/postgres.ts';
@@ -30,6 +32,7 @@ export interface Handle<T extends Service = Service> {
 export interface StackOptions {
   readonly postgres?: true;
   readonly redis?: true | Pick<RedisOptions, 'maxMemoryBytes'>;
+  readonly clickhouse?: true | Pick<ClickHouseOptions, 'sessions' | 'maxMemoryBytes' | 'maxBodyBytes' | 'password' | 'shutdownMs'>;
 }
 
 export interface Stack {
@@ -38,8 +41,10 @@ export interface Stack {
   /** Reading the URL or handle of a service that was not asked for throws. */
   readonly postgresUrl: string;
   readonly redisUrl: string;
+  readonly clickhouseUrl: string;
   readonly postgres: Handle<PostgresService>;
   readonly redis: Handle;
+  readonly clickhouse: Handle;
   stop(): Promise<void>;
 }
 
@@ -74,19 +79,24 @@ export async function startStack(t: Teardown | undefined, options: StackOptions)
       return startPostgres({ dataDir: join(dir, 'postgres'), port, logFile: join(dir, 'postgres.log') });
     }),
     started(options.redis, (port) => startRedis({ ...(options.redis === true ? {} : options.redis), dataDir: join(dir, 'redis'), port, logFile: join(dir, 'redis.log') })),
+    started(options.clickhouse, (port) => startClickHouse({
+      maxMemoryBytes: 2_147_483_648, ...(options.clickhouse === true ? {} : options.clickhouse), dataDir: join(dir, 'clickhouse'), port, logFile: join(dir, 'clickhouse.log'),
+    })),
   ] as const);
   const failed = results.find((result) => result.status === 'rejected');
   if (failed !== undefined) {
     await stop();
     throw failed.reason;
   }
-  const [postgres, redis] = results.map((result) => (result.status === 'fulfilled' ? result.value : undefined)) as [Handle<PostgresService> | undefined, Handle | undefined];
+  const [postgres, redis, clickhouse] = results.map((result) => (result.status === 'fulfilled' ? result.value : undefined)) as [Handle<PostgresService> | undefined, Handle | undefined, Handle | undefined];
   return {
     dir,
     get postgres() { return asked(postgres, 'postgres'); },
     get redis() { return asked(redis, 'redis'); },
+    get clickhouse() { return asked(clickhouse, 'clickhouse'); },
     get postgresUrl() { return asked(postgres, 'postgres').url; },
     get redisUrl() { return asked(redis, 'redis').url; },
+    get clickhouseUrl() { return asked(clickhouse, 'clickhouse').url; },
     stop,
   };
 }
