@@ -24,8 +24,9 @@ function fastifyPath(path: string): string {
 }
 
 function createServer({ settings, logger }: ApiDeps): FastifyInstance {
+  const loggerInstance: FastifyBaseLogger = logger;
   return fastify({
-    loggerInstance: logger as FastifyBaseLogger,
+    loggerInstance,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     genReqId: () => uuidv7(),
     trustProxy: settings.trustedProxies === '' ? false : settings.trustedProxies.split(',').map((address) => address.trim()),

@@ -32,14 +32,14 @@ export async function registerDocs(app: FastifyInstance, publicBaseUrl: string |
     transform: ({ schema, url }) => {
       const answers = (schema as { response?: Record<string, unknown> } | undefined)?.response ?? {};
       const failure = { description: 'An error', content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } };
-      return { schema: { ...schema, response: { ...answers, default: failure } } as typeof schema, url };
+      return { schema: { ...schema, response: { ...answers, default: failure } }, url };
     },
   });
   await app.register(swaggerUi, {
     routePrefix: docsPath,
     staticCSP: pagePolicy,
     theme: { title: 'Customhouse API' },
-    uiConfig: { deepLinking: true, docExpansion: 'list', persistAuthorization: false, validatorUrl: null } as Record<string, unknown>,
+    uiConfig: { deepLinking: true, docExpansion: 'list', persistAuthorization: false, validatorUrl: null },
   });
 }
 

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditEvent } from '../events/event.ts';
 import { AppError } from '../kernel/errors.ts';
+import type { Subscription } from '../stream/hub.ts';
 import type { EventName } from '../stream/row.ts';
 import { serveEventStream } from '../stream/serve-event-stream.ts';
 import { eventStreamHeaders } from '../stream/sse.ts';
@@ -29,7 +30,8 @@ function lastEventId(request: FastifyRequest): string | undefined {
 export async function openStream(deps: Pick<ApiDeps, 'hub' | 'settings' | 'metrics'>, plan: StreamPlan, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { hub, settings, metrics } = deps;
   if (hub.stats().clients >= settings.streamClientsMax) throw new AppError('rate_limited', 'this server has as many live streams as it may; try again shortly', { retry_after: 5 });
-  let subscribed: Awaited<ReturnType<typeof hub.subscribe>> | undefined;
+  // The hub may tell of a workspace only after `start`, when this is set.
+  const current: { subscription?: Subscription } = {};
   const { workspaceCreated } = plan;
   const subscription = await hub.subscribe({
     orgId: plan.orgId,
@@ -38,11 +40,11 @@ export async function openStream(deps: Pick<ApiDeps, 'hub' | 'settings' | 'metri
     ...(workspaceCreated === undefined ? {} : {
       workspaceCreated: (event: AuditEvent) => {
         const matches = workspaceCreated(event);
-        if (matches !== undefined) subscribed?.refresh(matches);
+        if (matches !== undefined) current.subscription?.refresh(matches);
       },
     }),
   });
-  subscribed = subscription;
+  current.subscription = subscription;
   try {
     subscription.refresh(await plan.matches());
   } catch (error) {

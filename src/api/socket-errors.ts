@@ -4,18 +4,11 @@ import { AppError, validationError } from '../kernel/errors.ts';
 import { uuidv7 } from '../kernel/ids.ts';
 import { errorBody } from './error-reply.ts';
 
-function socketError(code: string | undefined): AppError {
-  switch (code) {
-    case 'HPE_HEADER_OVERFLOW':
-      return new AppError('headers_too_large', 'the URL and headers are too large together');
-    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new AppError('payload_too_large', 'the chunk extensions are too large');
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new AppError('request_timeout', 'the request did not arrive in time');
-    default:
-      return validationError({ request: 'not a well-formed HTTP/1.1 request' });
-  }
-}
+const parserErrors: ReadonlyMap<string, () => AppError> = new Map([
+  ['HPE_HEADER_OVERFLOW', () => new AppError('headers_too_large', 'the URL and headers are too large together')],
+  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', () => new AppError('payload_too_large', 'the chunk extensions are too large')],
+  ['ERR_HTTP_REQUEST_TIMEOUT', () => new AppError('request_timeout', 'the request did not arrive in time')],
+]);
 
 /**
  * Answers what Node's parser refuses before there is a request object: it still gets the body of contract 2.6 and a request id.
@@ -26,7 +19,7 @@ export function answerSocketError(thrown: Error & { code?: string }, socket: Soc
     socket.destroy();
     return;
   }
-  const error = socketError(thrown.code);
+  const error = parserErrors.get(thrown.code ?? '')?.() ?? validationError({ request: 'not a well-formed HTTP/1.1 request' });
   const requestId = uuidv7();
   const body = JSON.stringify(errorBody(error, requestId));
   const head = [

@@ -1,0 +1,106 @@
+import type { AddressInfo } from 'node:net';
+import type { Logger } from 'pino';
+import type { Settings } from '../config/settings.ts';
+import { createKeySet } from '../identity/key-set.ts';
+import { createIdentity } from '../identity/resolve.ts';
+import { readRedisFacts } from '../queue/redis-facts.ts';
+import type { ClickHouse } from '../store/ch/connection.ts';
+import { connectClickHouse } from '../store/ch/connection.ts';
+import { createAuditReader } from '../store/ch/reader.ts';
+import { createApiKeyStore } from '../store/pg/api-keys.ts';
+import { createBatchLedger } from '../store/pg/batches.ts';
+import type { Sql } from '../store/pg/connect.ts';
+import { connectPostgres } from '../store/pg/connect.ts';
+import { createMembershipStore } from '../store/pg/memberships.ts';
+import { createOrgStore } from '../store/pg/orgs.ts';
+import { createOutbox } from '../store/pg/outbox.ts';
+import { createWorkspaceStore } from '../store/pg/workspaces.ts';
+import { createHub } from '../stream/hub.ts';
+import { buildApp } from './app.ts';
+import type { ApiDeps } from './deps.ts';
+import { createApiMetrics } from './metrics.ts';
+import { createLogger } from './request-log.ts';
+import { routeTable } from './routes/table.ts';
+
+export type RunningApi = {
+  readonly url: string;
+  /** Drains and closes; resolves within about `shutdownMs`. */
+  readonly stop: () => Promise<void>;
+};
+
+const redisProbeMs = 2000;
+
+/** Everything the routes use, from the settings. Nothing connects before it is asked. */
+export function assembleApi(settings: Settings, stores: { sql: Sql; clickhouse: ClickHouse }, logger: Logger): ApiDeps {
+  const { sql, clickhouse } = stores;
+  const outbox = createOutbox({ mode: settings.environment === 'production' ? 'flag' : 'refuse', retentionDays: settings.retentionDays });
+  const onError = (err: unknown): void => logger.error({ err }, 'background error');
+  const reader = createAuditReader(clickhouse, settings, onError);
+  const { apiKeyByPrefix } = createApiKeyStore({ sql, outbox });
+  const { membershipsOf } = createMembershipStore({ sql, outbox });
+  const { orgById } = createOrgStore(sql);
+  return {
+    settings,
+    logger,
+    reader,
+    identity: createIdentity({
+      stores: { apiKeyByPrefix, membershipsOf, orgById },
+      sessionKeys: createKeySet({ url: settings.sessionJwksUrl }),
+      issuer: settings.sessionIssuer,
+      audience: settings.sessionAudience,
+    }),
+    workspaces: createWorkspaceStore({ sql, outbox }),
+    // Streams: the order from Postgres, the rows from ClickHouse, Redis only to be quick.
+    hub: createHub({
+      ...createBatchLedger(sql),
+      readBatchRows: (orgId, commits) => reader.batchRows(orgId, commits),
+      locate: (orgId, eventId) => reader.locate(orgId, eventId),
+      redisUrl: settings.redisUrl,
+      onError,
+    }),
+    readiness: {
+      postgres: () => sql`select 1`,
+      redis: () => readRedisFacts(settings.redisUrl, redisProbeMs),
+      clickhouse: (signal) => clickhouse.ping(signal),
+    },
+    metrics: createApiMetrics(),
+  };
+}
+
+/**
+ * Starts the api role. `stop` (SIGTERM): no new connections, live streams end with the reason `shutdown` and resume elsewhere by
+ * Last-Event-ID, running requests finish within `shutdownMs`, then connections are cut and the pools closed.
+ */
+export async function startApi(settings: Settings, logger: Logger = createLogger(settings.logLevel)): Promise<RunningApi> {
+  const sql = connectPostgres({ url: settings.postgresUrl, poolMax: settings.postgresPoolMax, applicationName: 'customhouse-api' });
+  const clickhouse = connectClickHouse({
+    url: settings.clickhouseUrl, user: settings.clickhouseUser, password: settings.clickhousePassword,
+    database: settings.clickhouseDatabase, cluster: settings.clickhouseCluster,
+  });
+  const deps = assembleApi(settings, { sql, clickhouse }, logger);
+  const closePools = async (): Promise<void> => {
+    await deps.hub.stop();
+    await Promise.all([clickhouse.close(), sql.end({ timeout: 1 })]);
+  };
+  try {
+    const app = await buildApp(deps, routeTable);
+    await app.listen({ host: settings.host, port: settings.apiPort });
+    const { address, family, port } = app.server.address() as AddressInfo;
+    const url = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+    logger.info({ url }, 'api listens');
+    let stopping: Promise<void> | undefined;
+    const drain = async (): Promise<void> => {
+      const cut = setTimeout(() => app.server.closeAllConnections(), settings.shutdownMs);
+      const closed = app.close();
+      await deps.hub.stop();
+      await closed;
+      clearTimeout(cut);
+      await closePools();
+      logger.info('api stopped');
+    };
+    return { url, stop: () => (stopping ??= drain()) };
+  } catch (error) {
+    await closePools();
+    throw error;
+  }
+}
