@@ -60,6 +60,13 @@ export async function unpublishedCommits(sql: Sql, limit: number): Promise<Unpub
   return rows.map(({ org_ids, org_rows, ...commit }) => ({ ...commit, orgs: org_ids.map((orgId, index) => ({ orgId, rows: org_rows[index] ?? 0 })) }));
 }
 
+/** Whether a commit has waited for its publication longer than `ms`: the process that made it was killed in between. */
+export async function hasLeftovers(sql: Sql, ms: number): Promise<boolean> {
+  const [row] = await sql<{ left: boolean }[]>`
+    select exists (select from audit_batches where not published and committed_at < now() - make_interval(secs => ${ms / 1000})) as left`;
+  return row?.left ?? false;
+}
+
 /**
  * Writes the ledger row of a stored batch and answers its seq; undefined when the ledger has the batch already. The insert runs only
  * on the connection that holds the commit lock (LockLostError otherwise): seqs become visible in their order, or not at all.
