@@ -33,6 +33,9 @@ export function createQueryRunner(deps: { clickhouse: ClickHouse; gate: Gate; li
   const { client } = clickhouse;
   const baseSettings: ClickHouseSettings = {
     ...clickhouse.settings,
+    // A read that tries to change anything is refused by ClickHouse itself.
+    readonly: '2',
+    cancel_http_readonly_queries_on_client_close: 1,
     max_execution_time: limits.timeoutMs / 1000,
     timeout_overflow_mode: 'throw',
     max_memory_usage: String(limits.memoryBytesMax),

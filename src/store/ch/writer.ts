@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { drainStream } from '@clickhouse/client';
 import type { ClickHouseSettings } from '@clickhouse/client';
 import type { ClickHouse } from './connection.ts';
 import { insertError } from './errors.ts';
@@ -41,14 +42,15 @@ export function createAuditWriter(clickhouse: ClickHouse, options: { readonly ti
     async insertBatch({ token, ndjson, encoding }, signal) {
       const deadline = AbortSignal.timeout(options.timeoutMs + 5_000);
       try {
-        await clickhouse.client.insert({
-          table: clickhouse.events,
+        // Not `insert`, which would want parsed rows: the bytes go through as they are.
+        const { stream } = await clickhouse.client.exec({
+          query: `INSERT INTO ${clickhouse.events} FORMAT JSONEachRow`,
           values: Buffer.isBuffer(ndjson) ? Readable.from([ndjson], { objectMode: false }) : ndjson,
-          format: 'JSONEachRow',
           abort_signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
           clickhouse_settings: { ...settings, insert_deduplication_token: token },
           ...(encoding === undefined ? {} : { http_headers: { 'Content-Encoding': encoding } }),
         });
+        await drainStream(stream);
       } catch (error) {
         signal?.throwIfAborted();
         throw insertError(error);
