@@ -31,8 +31,8 @@ type Reply = readonly (readonly [Buffer, readonly (readonly [Buffer, readonly Bu
  * connection interrupts the read (CLIENT UNBLOCK) when an org is added, so that a new subscriber does not wait for the block to end.
  */
 export function createEntryReader(deps: EntryReaderDeps): EntryReader {
-  const blocking = connectRedis(deps.redisUrl, 'stream-reader', { enableOfflineQueue: false, maxRetriesPerRequest: null }, deps.onError);
-  const control = connectRedis(deps.redisUrl, 'stream-control', { enableOfflineQueue: false, maxRetriesPerRequest: null, commandTimeout: 5000 }, deps.onError);
+  const blocking = connectRedis(deps.redisUrl, 'stream-reader', { enableOfflineQueue: false }, deps.onError);
+  const control = connectRedis(deps.redisUrl, 'stream-control', { enableOfflineQueue: false, commandTimeout: 5000 }, deps.onError);
   let stopped = false;
   let connection = 0;
   let clientId = 0;
@@ -141,10 +141,12 @@ export function createEntryReader(deps: EntryReaderDeps): EntryReader {
       if (reading !== undefined && !reading.has(orgId)) void interrupt(reading);
     },
     async stop() {
-      stopped = true;
-      blocking.disconnect();
-      control.disconnect();
-      notify();
+      if (!stopped) {
+        stopped = true;
+        blocking.disconnect();
+        control.disconnect();
+        notify();
+      }
       await running;
     },
   };

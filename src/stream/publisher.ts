@@ -1,4 +1,4 @@
-import { connectRedis } from './redis-connection.ts';
+import { connectRedis, redisProblem } from './redis-connection.ts';
 import { inlineData, streamKey } from './entry.ts';
 
 export type Publication = {
@@ -24,7 +24,7 @@ export type StreamPublisher = {
 
 export class StreamPublishError extends Error {
   constructor(publication: Publication, cause: unknown) {
-    super(`commit ${publication.seq} (batch ${publication.batchId}) could not be published: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    super(`commit ${publication.seq} (batch ${publication.batchId}) could not be published: ${redisProblem(cause)}`, { cause });
     this.name = 'StreamPublishError';
   }
 }
@@ -57,7 +57,7 @@ const orgsPerPipeline = 64;
  */
 export function createStreamPublisher(deps: { redisUrl: string; onError: (error: unknown) => void; timeoutMs?: number; entriesMax?: number; expireSeconds?: number }): StreamPublisher {
   const { entriesMax = 1000, expireSeconds = 3600, timeoutMs = 5000 } = deps;
-  const redis = connectRedis(deps.redisUrl, 'stream-publisher', { commandTimeout: timeoutMs, maxRetriesPerRequest: 2 }, deps.onError);
+  const redis = connectRedis(deps.redisUrl, 'stream-publisher', { commandTimeout: timeoutMs }, deps.onError);
 
   async function addAll(publication: Publication, orgs: Publication['orgs']): Promise<number> {
     const { seq, batchId, minTimestamp, maxTimestamp } = publication;

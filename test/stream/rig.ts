@@ -11,6 +11,8 @@ export const all = (): boolean => true;
 export interface Rig {
   readonly stack: Stack;
   readonly publisher: StreamPublisher;
+  /** Another worker's. */
+  anotherPublisher(): StreamPublisher;
   readonly errors: unknown[];
   /** A truth of its own and a hub on it; hubs are stopped with the test. */
   hub(options?: Partial<HubDeps>): { truth: Truth; hub: Hub };
@@ -23,11 +25,17 @@ export async function startRig(t: { teardown(fn: () => Promise<void>): unknown }
   const stack = await startStack(undefined, { redis: true });
   const errors: unknown[] = [];
   const onError = (error: unknown): void => void errors.push(error);
-  const publisher = createStreamPublisher({ redisUrl: stack.redisUrl, onError });
+  const publishers: StreamPublisher[] = [];
+  const anotherPublisher = (): StreamPublisher => {
+    const publisher = createStreamPublisher({ redisUrl: stack.redisUrl, onError });
+    publishers.push(publisher);
+    return publisher;
+  };
+  const publisher = anotherPublisher();
   const hubs: Hub[] = [];
   t.teardown(async () => {
     await Promise.all(hubs.map((hub) => hub.stop()));
-    await publisher.close();
+    await Promise.all(publishers.map((one) => one.close()));
     await stack.stop();
   });
   const hubOn = (truth: Truth, options: Partial<HubDeps> = {}): Hub => {
@@ -38,6 +46,7 @@ export async function startRig(t: { teardown(fn: () => Promise<void>): unknown }
   return {
     stack,
     publisher,
+    anotherPublisher,
     errors,
     hubOn,
     hub(options) {

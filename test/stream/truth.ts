@@ -18,8 +18,8 @@ export function row(orgId: string, n: number, extra: Partial<AuditEvent> = {}): 
   };
 }
 
-export function rows(orgId: string, count: number, from = 0): AuditEvent[] {
-  return Array.from({ length: count }, (_, at) => row(orgId, from + at));
+export function rows(orgId: string, count: number, from = 0, extra: Partial<AuditEvent> = {}): AuditEvent[] {
+  return Array.from({ length: count }, (_, at) => row(orgId, from + at, extra));
 }
 
 /**
