@@ -4,7 +4,7 @@ import type { FastifySchemaCompiler } from 'fastify';
 import type { AppError } from '../kernel/errors.ts';
 import { validationError } from '../kernel/errors.ts';
 
-const ajv = new Ajv2020({ strict: false, ownProperties: true, allErrors: true, useDefaults: true, addUsedSchema: false });
+const ajv = new Ajv2020({ strict: false, ownProperties: true, allErrors: true, useDefaults: true, addUsedSchema: false, verbose: true });
 
 type Properties = Readonly<Record<string, { readonly type?: string }>>;
 
