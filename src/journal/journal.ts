@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, statfs } from 'node:fs/promises';
 import { parseTimestamp } from '../kernel/clock.ts';
 import type { BatchPointer, BatchSource } from '../queue/batch.ts';
 import { createBacklog } from './backlog.ts';
@@ -59,13 +59,21 @@ export type Journal = {
 const groupRows = 1_000;
 const groupChars = 512 * 1024;
 const waitingCharsMin = 16 * 1_048_576;
-const reserveBytesMin = 64 * 1024;
+/** For the open intents that rolling carries, and for directory entries. */
+const reserveBytesOver = 64 * 1024;
+const sealBytesMin = 64 * 1024;
 
 function microsOf(line: string, timestamp: string): number {
   if (!line.startsWith('{"') || !line.endsWith('}') || line.includes('\n')) throw new RangeError('line: not a JSON object on one line');
   const micros = parseTimestamp(timestamp);
   if (micros === undefined) throw new RangeError('timestamp: not an RFC 3339 date-time');
   return micros;
+}
+
+/** A sealed batch must fit the reserve, and the reserve a small disk: there, batches are cut at an eighth of what was free. */
+async function sealBytesOn(dir: string, wantedBytes: number): Promise<number> {
+  const { bavail, bsize } = await statfs(dir);
+  return Math.min(wantedBytes, Math.max(sealBytesMin, Math.floor(bavail * bsize / 8)));
 }
 
 /**
@@ -92,7 +100,8 @@ async function openLocked(options: JournalOptions, unlock: () => void): Promise<
   const recovery = await recover(dir, producer);
   const backlog = createBacklog(dir, durable);
   for (const batch of recovery.batches) backlog.add(batch);
-  const reserve: DiskReserve = createDiskReserve(dir, Math.max(reserveBytesMin, Math.ceil(options.sealBytes / 4)));
+  const sealBytes = await sealBytesOn(dir, options.sealBytes);
+  const reserve: DiskReserve = createDiskReserve(dir, sealBytes + reserveBytesOver);
   let last: { rows: number; bytes: number; sealMs: number } | undefined;
   const sealer: Sealer = createSealer({
     dir, producer, durable, reserve, onError,
@@ -102,8 +111,8 @@ async function openLocked(options: JournalOptions, unlock: () => void): Promise<
       for (const listener of listeners) listener(batch, sealMs);
     },
   });
-  const writer = await createWriter({ ...options, onError, durable, reserve, sealer, backlog, batchNo: recovery.batchNo, exclusive: (task) => queue.exclusive(task) });
-  const queue = createCommitQueue({ groupRows: Math.min(groupRows, options.sealRows), groupChars: Math.min(groupChars, options.sealBytes), waitingCharsMax: Math.max(waitingCharsMin, 2 * options.sealBytes), commit: writer.commit });
+  const writer = await createWriter({ ...options, sealBytes, onError, durable, reserve, sealer, backlog, batchNo: recovery.batchNo, exclusive: (task) => queue.exclusive(task) });
+  const queue = createCommitQueue({ groupRows: Math.min(groupRows, options.sealRows), groupChars: Math.min(groupChars, sealBytes), waitingCharsMax: Math.max(waitingCharsMin, 2 * options.sealBytes), commit: writer.commit });
   for (const segment of recovery.segments) sealer.push(segment);
   await sealer.idle().catch(() => undefined); // onError has it, and the sealer tries again
   let closing: Promise<void> | undefined;
