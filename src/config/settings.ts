@@ -69,6 +69,8 @@ export const settingTable = {
   writerConcurrency: setting('WRITER_CONCURRENCY', asInteger(1, 64), '2', 'Batches one worker inserts at a time'),
   writerRetryMsMax: setting('WRITER_RETRY_MS_MAX', ms, '30000', 'Longest pause between two tries to insert a batch, in ms'),
   outboxPollMs: setting('OUTBOX_POLL_MS', ms, '100', 'Pause between two looks into the outbox, in ms'),
+  cliBaseUrl: optional('CUSTOMHOUSE_URL', asUrl('http:', 'https:'), 'Command line only: base address of the API that `customhouse audit` talks to'),
+  cliToken: optional('CUSTOMHOUSE_TOKEN', asText, 'Command line only: API key or session token that `customhouse audit` shows', true),
   shutdownMs: setting('SHUTDOWN_MS', ms, '10000', 'Time a process gives running work after SIGTERM, in ms'),
 } as const satisfies Record<string, Setting<unknown>>;
 
