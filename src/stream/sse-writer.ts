@@ -79,6 +79,7 @@ export function createSseWriter(options: SseWriterOptions): SseWriter {
       push(commentFrame(`closing: ${reason}`));
       flush();
       const cut = setTimeout(() => output.destroy(), closeGraceMs);
+      cut.unref();
       output.once('close', () => clearTimeout(cut));
       output.end();
     }

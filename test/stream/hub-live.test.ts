@@ -168,6 +168,19 @@ function n<T>(list: readonly T[], at: number): T {
   return list[at % list.length] as T;
 }
 
+t.test('a new org interrupts the read that blocks for the others', async (t) => {
+  // Only the interrupt can tell in time: the block and the sweep are far longer than this test waits.
+  const { truth, hub } = rig.hub({ blockMs: 3_600_000 });
+  for (let at = 0; at < 20; at += 1) {
+    const org = uuidv7();
+    const { client } = await connect(hub, { orgId: org });
+    await until(() => hub.stats().live === at + 1, 'live');
+    await truth.commit(publisher, row(org, 1));
+    await until(() => client.ids.length === 1, 'the row');
+    t.same(client.ids, truth.ids(org));
+  }
+});
+
 t.test('subscribe is refused while the log is away, not started at an unknown place', async (t) => {
   const { truth, hub } = rig.hub();
   truth.outage = new Error('no ledger');

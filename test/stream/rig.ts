@@ -14,7 +14,7 @@ export interface Rig {
   /** Another worker's. */
   anotherPublisher(): StreamPublisher;
   readonly errors: unknown[];
-  /** A truth of its own and a hub on it; hubs are stopped with the test. */
+  /** A truth of its own and a hub on it, stopped with the test. It does not sweep unless asked to: the sweep would hide what is missed. */
   hub(options?: Partial<HubDeps>): { truth: Truth; hub: Hub };
   /** A further hub on the same truth: another api process, or the same one restarted. */
   hubOn(truth: Truth, options?: Partial<HubDeps>): Hub;
@@ -39,7 +39,7 @@ export async function startRig(t: { teardown(fn: () => Promise<void>): unknown }
     await stack.stop();
   });
   const hubOn = (truth: Truth, options: Partial<HubDeps> = {}): Hub => {
-    const hub = createHub({ ...truth.log, redisUrl: stack.redisUrl, onError, ...options });
+    const hub = createHub({ ...truth.log, redisUrl: stack.redisUrl, onError, sweepMs: 3_600_000, ...options });
     hubs.push(hub);
     return hub;
   };

@@ -101,10 +101,11 @@ t.test('over HTTP: a client that stops reading is cut, and resumes where its las
   await truth.commit(publisher, ...rows(org, 5));
   await until(() => client.ids.length >= 5, 'first rows');
   client.reply.pause();
-  while (reasons.length === 0) {
+  while ((writers[0]?.pendingBytes() ?? 0) < 100_000) {
     await truth.commit(publisher, ...rows(org, 200, 5, { detail: { text: 'x'.repeat(5000) } }));
     t.ok((writers[0]?.pendingBytes() ?? 0) <= 100_000 + 80_000, 'bounded');
   }
+  await until(() => reasons.length > 0, 'closed');
   t.same(reasons, ['slow_consumer']);
   client.reply.resume();
   await until(() => client.ended, 'the cut');
