@@ -43,7 +43,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Servi
       command: process.execPath,
       args: [mainFile, '--port', String(port), ...Object.entries(flags).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, String(value)]))],
       logFile: options.logFile,
-      env: { UV_THREADPOOL_SIZE: String(sessions + 8), TZ: 'UTC', CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password, NODE_OPTIONS: '' },
+      env: { UV_THREADPOOL_SIZE: String(sessions + 8), TZ: 'UTC', CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password },
       parentDeathSignal: 'TERM',
     });
     try {

@@ -58,7 +58,7 @@ export async function startProcess(options: ProcessOptions): Promise<ServiceProc
     logStart = (await log.stat()).size;
     const stdio: StdioOptions = [options.input === undefined ? 'ignore' : 'pipe', log.fd, log.fd];
     const { command, args, spawnAs } = wrap(options);
-    child = spawn(command, args, { stdio, detached: true, env: { ...process.env, ...options.env }, cwd: options.cwd, ...spawnAs });
+    child = spawn(command, args, { stdio, detached: true, env: { ...inheritedEnv(), ...options.env }, cwd: options.cwd, ...spawnAs });
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve);
       child.once('error', (cause) => reject(new Error(`${options.name} could not be started (${command}): ${cause.message}`, { cause })));
@@ -99,6 +99,12 @@ export async function startProcess(options: ProcessOptions): Promise<ServiceProc
       await exited;
     },
   };
+}
+
+/** Little of our environment: it holds secrets, and a service may run as a user whose processes others can look into. */
+function inheritedEnv(): Record<string, string> {
+  const names = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'LD_LIBRARY_PATH'];
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
 }
 
 /** Puts `setpriv` (util-linux) in front where it is installed: only it can set a parent-death signal and keep a capability. */

@@ -39,6 +39,7 @@ const encoders: readonly (readonly [string, () => Transform])[] = [
   ['deflate', createDeflate],
 ];
 const exceptionBytesMax = 8192;
+const pieceBytes = 262_144;
 
 export function createAnswer(request: IncomingMessage, response: ServerResponse, context: {
   readonly queryId: string;
@@ -93,6 +94,8 @@ export function createAnswer(request: IncomingMessage, response: ServerResponse,
       if (choice !== undefined) {
         response.setHeader('Content-Encoding', choice[0]);
         encoder = choice[1]();
+        // Its errors end the pump and the writes that wait for it.
+        encoder.on('error', () => undefined);
         piping = pump(encoder);
         // It is awaited at the end; a client that leaves earlier must not count as an unhandled rejection.
         piping.catch((error: unknown) => encoder?.destroy(error instanceof Error ? error : undefined));
@@ -101,9 +104,12 @@ export function createAnswer(request: IncomingMessage, response: ServerResponse,
       response.flushHeaders();
     },
     async write(bytes) {
-      if (context.signal.aborted) throw cancelled('The client went away.');
       const target = encoder ?? response;
-      if (!target.write(bytes)) await drained(target);
+      // In pieces, so that the time limit is one on progress and not on a whole block of many megabytes.
+      for (let at = 0; at < bytes.length; at += pieceBytes) {
+        if (context.signal.aborted) throw cancelled('The client went away.');
+        if (!target.write(bytes.subarray(at, at + pieceBytes))) await drained(target);
+      }
     },
     async end() {
       if (encoder !== undefined) {

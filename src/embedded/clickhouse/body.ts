@@ -38,6 +38,8 @@ export async function* readBody(request: IncomingMessage, bytesMax: number): Asy
 
 async function* decompress(received: AsyncIterable<Buffer>, decoder: Transform, encoding: string): AsyncGenerator<Buffer, void, void> {
   let uploadError: unknown;
+  // It ends the reader below; without a listener of its own it would also end the process.
+  decoder.on('error', () => undefined);
   const feed = async (): Promise<void> => {
     for await (const chunk of received) if (!decoder.write(chunk)) await once(decoder, 'drain');
     decoder.end();

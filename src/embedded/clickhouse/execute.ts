@@ -68,7 +68,7 @@ export async function executeInsert(execution: Execution, head: InsertHead, file
   const structure = await columns.structureFor(connection, request.database, head);
   const source = `file(${quoteString(file)}, ${quoteString(head.format)}, ${quoteString(structure)}, 'none')`;
   const sql = `INSERT INTO ${head.target} ${head.columnsText} ${head.settingsText} SELECT * FROM ${source}`;
-  refuseSeveralStatements(connection, sql, sql);
+  await refuseSeveralStatements(connection, sql, sql);
   const { rowsWritten, bytesWritten } = await connection.insert(sql);
   const { defaultFormat } = request;
   answer.start({ format: defaultFormat, contentType: contentType(defaultFormat), summary: { writtenRows: rowsWritten, writtenBytes: bytesWritten, readRows: rowsWritten, readBytes: bytesWritten } });
@@ -103,7 +103,7 @@ async function sendWhole(execution: Execution, sql: string, format: string, clau
   const { outfileAt } = clauses;
   const formatClause = clauses.format === undefined ? ` FORMAT ${format}` : ' ';
   const outfileSql = `${sql.slice(0, outfileAt)} INTO OUTFILE ${quoteString(resultFile)}${formatClause}${sql.slice(outfileAt)}`;
-  refuseSeveralStatements(connection, `EXPLAIN AST ${outfileSql}`, sql);
+  await refuseSeveralStatements(connection, `EXPLAIN AST ${outfileSql}`, sql);
   const stopKilling = killWhenAborted(execution);
   let tooBig = false;
   const watch = setInterval(() => {
@@ -130,14 +130,14 @@ async function sendWhole(execution: Execution, sql: string, format: string, clau
 }
 
 /** Throws what the engine's parser has against `probe`, which must be of a kind that the stream call parses but does not execute. */
-function refuseSeveralStatements(connection: EngineConnection, probe: string, original: string): void {
+async function refuseSeveralStatements(connection: EngineConnection, probe: string, original: string): Promise<void> {
   try {
     const stream = connection.stream(probe, 'Null');
     if (stream === undefined) return;
-    void stream.close();
+    await stream.close();
   } catch (error) {
     // The same complaint about the client's own text names the right position.
-    if (probe !== original) void connection.stream(original, 'Null')?.close();
+    if (probe !== original) await connection.stream(original, 'Null')?.close();
     throw error;
   }
   throw new ClickHouseException(62, 'SYNTAX_ERROR', 'Syntax error: the statement is not what it looked like.');

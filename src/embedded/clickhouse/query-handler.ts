@@ -8,7 +8,7 @@ import type { Engine } from './engine.ts';
 import { tooLarge } from './exception.ts';
 import { createSpoolNames, executeInsert, executeStatement } from './execute.ts';
 import type { Execution } from './execute.ts';
-import { refuseOutsideAccess } from './guard.ts';
+import { refuseOutsideAccess, refuseOutsideParameters } from './guard.ts';
 import { lex } from './lexer.ts';
 import { preparation } from './query-request.ts';
 import type { QueryRequest } from './query-request.ts';
@@ -72,32 +72,49 @@ export function createQueryHandler(engine: Engine, spoolDir: string, limits: Que
     get running() { return slots.running; },
     close: () => slots.close(),
     async handle(request, incoming, answer, signal) {
-      const body = incoming === undefined ? noBody() : readBody(incoming, limits.bodyBytesMax);
-      const head = await readHead(querySource(request.urlQuery, body), limits.queryBytesMax);
-      // One character per byte, so that offsets are offsets into the bytes; keywords and quotes are ASCII.
-      const insert = parseInsertHead(head.bytes.toString('latin1'));
-      if (insert === undefined) {
-        if (!head.complete) throw tooLarge(`The query is longer than ${limits.queryBytesMax} bytes.`);
-        const sql = decodeSql(head.bytes);
-        refuseOutsideAccess([...lex(sql)]);
-        await withConnection(request, answer, signal, (execution) => executeStatement(execution, sql));
-        return;
-      }
-      const sql = decodeSql(head.bytes.subarray(0, insert.dataStart));
-      const data = head.bytes.subarray(insert.dataStart);
-      refuseOutsideAccess([...lex(sql)]);
-      const parsed = parseInsertHead(sql) ?? insert;
-      const file = nextFile();
-      const taken = { bytes: 0 };
+      const source = querySource(request.urlQuery, incoming === undefined ? noBody() : readBody(incoming, limits.bodyBytesMax));
       try {
-        await spool(file, insert.format === 'Values' ? withoutSemicolon(data, head.complete) : data, head.rest, budget, taken);
-        await withConnection(request, answer, signal, (execution) => executeInsert(execution, parsed, file));
+        await handleSource(request, source, answer, signal);
       } finally {
-        await rm(file, { force: true });
-        budget.give(taken.bytes);
+        // Ends a decoder that has not been read to its end.
+        await source.return();
       }
     },
   };
+
+  async function handleSource(request: QueryRequest, source: AsyncGenerator<Buffer, void, void>, answer: Answer, signal: AbortSignal): Promise<void> {
+    const head = await readHead(source, limits.queryBytesMax);
+    // One character per byte, so that offsets are offsets into the bytes; keywords and quotes are ASCII.
+    const insert = parseInsertHead(head.bytes.toString('latin1'));
+    if (insert === undefined) {
+      if (!head.complete) throw tooLarge(`The query is longer than ${limits.queryBytesMax} bytes.`);
+      const sql = decodeSql(head.bytes);
+      refuseOutsideAccess([...lex(sql)]);
+      refuseOutsideParameters(sql, request.parameters);
+      await withConnection(request, answer, signal, (execution) => executeStatement(execution, sql));
+      return;
+    }
+    const sql = decodeSql(head.bytes.subarray(0, insert.dataStart));
+    const data = head.bytes.subarray(insert.dataStart);
+    refuseOutsideAccess([...lex(sql)]);
+    refuseOutsideParameters(sql, request.parameters);
+    const parsed = parseInsertHead(sql) ?? insert;
+    const expressions = insert.format.toLowerCase() === 'values';
+    // VALUES may hold expressions, function calls among them. What is too long to be looked through must do without.
+    if (expressions && head.complete) refuseOutsideAccess([...lex(data.toString('latin1'))]);
+    const file = nextFile();
+    const taken = { bytes: 0 };
+    try {
+      await spool(file, expressions && head.complete ? withoutSemicolon(data) : data, head.rest, budget, taken);
+      await withConnection(request, answer, signal, async (execution) => {
+        if (expressions && !head.complete) await execution.connection.query('SET input_format_values_interpret_expressions = 0');
+        await executeInsert(execution, parsed, file);
+      });
+    } finally {
+      await rm(file, { force: true });
+      budget.give(taken.bytes);
+    }
+  }
 }
 
 /** As in ClickHouse: the query is what stands in the URL, a line end, and the body. */
@@ -111,6 +128,6 @@ async function* noBody(): AsyncGenerator<Buffer, void, void> {
 }
 
 /** `INSERT … VALUES (…);` may end like any statement. */
-function withoutSemicolon(data: Buffer, complete: boolean): Buffer {
-  return complete ? Buffer.from(data.toString('latin1').replace(/;\s*$/, ''), 'latin1') : data;
+function withoutSemicolon(data: Buffer): Buffer {
+  return Buffer.from(data.toString('latin1').replace(/;\s*$/, ''), 'latin1');
 }

@@ -36,6 +36,7 @@ export function createClickHouseServer(engine: Engine, options: ClickHouseServer
   const queries = createQueryHandler(engine, options.spoolDir, options);
   const running = new Set<AbortController>();
   let closing = false;
+  let loopbackOnly = false;
 
   const handle = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = parseUrl(incoming.url ?? '/');
@@ -46,6 +47,8 @@ export function createClickHouseServer(engine: Engine, options: ClickHouseServer
     if (incoming.method !== 'POST' && !url.searchParams.has('query')) return sendText(response, 200, 'Ok.\n');
     // A page in a browser can post to 127.0.0.1, and would do so with this header.
     if (incoming.headers.origin !== undefined) throw accessDenied('Requests from web pages are not allowed.');
+    // One that has its own name resolve to 127.0.0.1 would even read the answers, but cannot hide the name.
+    if (loopbackOnly && !/^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i.test(incoming.headers.host ?? '')) throw accessDenied('The Host header does not name this machine.');
     authenticate(incoming, url, options.user, options.password);
     if (closing) throw aborted('The server is shutting down.');
 
@@ -101,6 +104,7 @@ export function createClickHouseServer(engine: Engine, options: ClickHouseServer
 
   return {
     listen: (port, host) => new Promise((resolve, reject) => {
+      loopbackOnly = host === 'localhost' || host === '::1' || host.startsWith('127.');
       server.once('error', reject);
       server.listen(port, host, () => {
         server.removeListener('error', reject);
@@ -111,12 +115,14 @@ export function createClickHouseServer(engine: Engine, options: ClickHouseServer
       closing = true;
       queries.close();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
+      // A connection becomes idle when its answer is out, and would then stay open for its client's next request.
+      const idle = setInterval(() => server.closeIdleConnections(), 20);
       const deadline = setTimeout(() => {
         for (const controller of running) controller.abort();
         setTimeout(() => server.closeAllConnections(), 1000).unref();
       }, deadlineMs);
       await closed;
+      clearInterval(idle);
       clearTimeout(deadline);
       // The last answers are out, but a cancelled query may still be on its way down.
       while (queries.running > 0) await new Promise((resolve) => setTimeout(resolve, 20));
