@@ -22,7 +22,7 @@ export function unstampedLine(line: Buffer): UnstampedLine | { readonly problem:
     return { problem: 'not a line of JSON in UTF-8' };
   }
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return { problem: 'not a JSON object' };
-  const { org_id, ...rest } = Object.fromEntries(Object.entries(row).filter(([key]) => !stampKeys.includes(key)));
+  const { org_id, ...rest }: Record<string, unknown> = Object.fromEntries(Object.entries(row).filter(([key]) => !stampKeys.includes(key)));
   const text = JSON.stringify({ org_id, ...rest });
   if (lineOrg(text) === undefined) return { problem: 'org_id: not an id' };
   const stored = typeof rest['timestamp'] === 'string' ? rest['timestamp'] : '';
