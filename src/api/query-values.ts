@@ -4,7 +4,7 @@ import type { FastifySchemaCompiler } from 'fastify';
 import type { AppError } from '../kernel/errors.ts';
 import { validationError } from '../kernel/errors.ts';
 
-const ajv = new Ajv2020({ strict: false, ownProperties: true, allErrors: true, useDefaults: true, addUsedSchema: false, verbose: true });
+const ajv = new Ajv2020({ strict: false, ownProperties: true, allErrors: true, useDefaults: true, addUsedSchema: false, verbose: true, formats: { 'date-time': true } });
 
 type Properties = Readonly<Record<string, { readonly type?: string }>>;
 

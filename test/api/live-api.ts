@@ -131,9 +131,12 @@ export async function startLiveApi(t: Teardown, env: Record<string, string> = {}
   const app = await buildApp(deps, routeTable);
   await app.listen({ host: '127.0.0.1', port: 0 });
   t.teardown(async () => {
-    app.server.closeAllConnections();
+    const closed = app.close();
     await deps.hub.stop();
-    await app.close();
+    // A client's pool may connect once more, without a request, until the listener is closed.
+    const cutting = setInterval(() => app.server.closeAllConnections(), 50);
+    await closed;
+    clearInterval(cutting);
     await publisher.close();
     await session.close();
     await clickhouse.close();
