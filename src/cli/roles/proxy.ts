@@ -1,0 +1,82 @@
+import type { Settings } from '../../config/settings.ts';
+import { createKeySet } from '../../identity/key-set.ts';
+import { InvalidTokenError, verifyCapabilityToken } from '../../identity/tokens.ts';
+import { openJournal } from '../../journal/journal.ts';
+import type { Logger } from '../../kernel/log.ts';
+import { createLog, throttledErrors } from '../../kernel/log.ts';
+import type { VerifyCapability } from '../../proxy/gate.ts';
+import type { Proxy } from '../../proxy/start.ts';
+import { startProxy } from '../../proxy/start.ts';
+import { createBatchQueue } from '../../queue/batch-queue.ts';
+import { createShipper } from '../../queue/shipper.ts';
+
+export type RunningProxy = { readonly url: string; readonly adminUrl: string; readonly stop: () => Promise<void> };
+
+/** Batches of this proxy in Redis at a time, and the pause between looks whether they are stored. */
+const inFlightMax = 16;
+const shipPollMs = 100;
+
+/** The gate's verifier: a token that fails is an answer, keys that cannot be read are an error. */
+function capabilityVerifier(url: string): VerifyCapability {
+  const keys = createKeySet({ url });
+  return async (token) => {
+    try {
+      return await verifyCapabilityToken(token, { keys });
+    } catch (error) {
+      if (error instanceof InvalidTokenError) return undefined;
+      throw error;
+    }
+  };
+}
+
+/**
+ * The proxy role: listeners, journal, and the shipper that brings sealed batches to the queue. It starts and decides while Redis is down:
+ * rows wait in the journal. Rejects when a port or the journal's directory is taken.
+ */
+export async function startProxyRole(settings: Settings, log: Logger = createLog('proxy', settings.logLevel)): Promise<RunningProxy> {
+  const journal = await openJournal({
+    dir: settings.journalDir,
+    producer: `proxy:${settings.instanceName}`,
+    sealMs: settings.journalSealMs,
+    sealRows: settings.journalSealRows,
+    sealBytes: settings.journalSealBytes,
+    diskBytesMax: settings.journalDiskBytesMax,
+    fsync: settings.journalFsync,
+    onError: throttledErrors(log, 'journal'),
+  });
+  const queue = createBatchQueue({ redisUrl: settings.redisUrl, payloadBytesMax: settings.queuePayloadBytesMax, onError: throttledErrors(log, 'queue') });
+  const shipper = createShipper({ source: journal.source, queue, pollMs: shipPollMs, inFlightMax, onError: throttledErrors(log, 'shipper') });
+  journal.onSealed(() => shipper.poke());
+
+  async function closeJournal(): Promise<void> {
+    await shipper.stop();
+    await queue.close();
+    // Rows that could not be sealed stay on the disk for the next start.
+    await journal.close().catch((err: unknown) => log.error({ err }, 'journal could not be sealed'));
+  }
+
+  /** Half of the time for requests; in the rest everything recorded is sealed and shipped as far as the queue and the worker keep up. */
+  async function stop(proxy: Proxy): Promise<void> {
+    const endMs = performance.now() + settings.shutdownMs;
+    await proxy.stop(settings.shutdownMs / 2);
+    try {
+      await journal.seal();
+      shipper.poke();
+      if (!await shipper.drained(Math.max(0, endMs - performance.now()))) log.warn({ rows: journal.stats().rows }, 'rows stay in the journal; the next start ships them');
+    } catch (err) {
+      log.error({ err }, 'journal could not be sealed');
+    }
+    await closeJournal();
+  }
+
+  try {
+    const proxy = await startProxy(settings, { journal, verify: capabilityVerifier(settings.capabilityJwksUrl), log });
+    const { recovered } = journal.stats();
+    log.info({ url: proxy.url, admin: proxy.adminUrl, recovered }, 'proxy runs');
+    let stopping: Promise<void> | undefined;
+    return { url: proxy.url, adminUrl: proxy.adminUrl, stop: () => (stopping ??= stop(proxy)) };
+  } catch (error) {
+    await closeJournal();
+    throw error;
+  }
+}
