@@ -1,0 +1,33 @@
+import { Redis } from 'ioredis';
+import type { RedisOptions } from 'ioredis';
+
+const reconnectMsMax = 1_000;
+
+/** Reconnects for ever, soon; a former primary that became read-only is left, so that the address can lead to the new one. */
+const common = {
+  connectTimeout: 5_000,
+  keepAlive: 10_000,
+  retryStrategy: (times) => Math.min(reconnectMsMax, 50 * 2 ** Math.min(times, 10)),
+  reconnectOnError: (error) => error.message.startsWith('READONLY'),
+} satisfies RedisOptions;
+
+function connect(redisUrl: string, options: { maxRetriesPerRequest: number | null; commandTimeout?: number }, onError: (error: unknown) => void): Redis {
+  const redis = new Redis(redisUrl, { ...common, ...options });
+  redis.on('error', onError);
+  return redis;
+}
+
+/** For calls that somebody waits for: each fails within `commandMsMax` when Redis is away, loading or stuck. */
+export function connectForCalls(redisUrl: string, onError: (error: unknown) => void, commandMsMax = 10_000): Redis {
+  return connect(redisUrl, { maxRetriesPerRequest: 2, commandTimeout: commandMsMax }, onError);
+}
+
+/** For a BullMQ worker, which waits for Redis as long as it takes. */
+export function connectForWorker(redisUrl: string, onError: (error: unknown) => void): Redis {
+  return connect(redisUrl, { maxRetriesPerRequest: null }, onError);
+}
+
+/** True for Redis' answer to a write when `maxmemory` is reached. */
+export function isOutOfMemory(error: unknown): boolean {
+  return error instanceof Error && /(^|\s)OOM /.test(error.message);
+}
