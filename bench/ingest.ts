@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { batchSuffix, encodeLine, stampLine } from '../src/events/line.ts';
 import { uuidv7 } from '../src/kernel/ids.ts';
@@ -26,13 +27,14 @@ function makeRows(orgId: string, seed: number): Row[] {
   });
 }
 
-/** The baseline: the same rows, stamped, in batches of 10,000 by an unmodified client into a twin of the table. */
+/** The baseline: the same lines in batches of 10,000 by an unmodified client into a twin of the table, without even the cost of encoding rows. */
 async function plainInsert(stack: BenchStack, rows: readonly Row[]): Promise<void> {
   for (let from = 0; from < rows.length; from += batchRows) {
     const batchId = uuidv7();
     const suffix = batchSuffix({ ingestedAtMs: Date.now(), producer: 'bench', batchId, batchNo: 1, batchRows });
     const lines = rows.slice(from, from + batchRows).map((row) => `${stampLine(row.line, suffix)}\n`);
-    await stack.clickhouse.insert({ table: 'audit_events_twin', values: Readable.from(lines, { objectMode: false }), format: 'JSONEachRow', clickhouse_settings: { insert_deduplication_token: batchId } });
+    const { stream } = await stack.clickhouse.exec({ query: 'INSERT INTO audit_events_twin FORMAT JSONEachRow', values: Readable.from([lines.join('')], { objectMode: false }), clickhouse_settings: { insert_deduplication_token: batchId } });
+    await finished(stream.resume());
   }
 }
 

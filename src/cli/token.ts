@@ -4,6 +4,7 @@ import { Option } from 'commander';
 import { readSettings } from '../config/settings.ts';
 import { roles } from '../identity/scopes.ts';
 import { signCapabilityToken, signSessionToken } from '../identity/tokens.ts';
+import type { Workspace } from '../store/pg/workspaces.ts';
 import { readDevFile } from './dev-file.ts';
 import { readKey } from './up/keys.ts';
 
@@ -36,28 +37,27 @@ export function registerToken(program: Command): void {
   token.command('capability')
     .description('a capability token, which an agent of the workspace shows to the proxy')
     .requiredOption('--workspace <id>', 'workspace the token is for')
-    .option('--org <id>', 'org of the workspace; looked up when left out')
     .option('--task <id>', 'task the calls belong to')
     .option('--days <n>', 'lifetime in days', days, 30)
     .option('--data-dir <dir>', 'data directory of the stack', '.data')
-    .action(async (options: { workspace: string; org?: string; task?: string; days: number; dataDir: string }) => {
+    .action(async (options: { workspace: string; task?: string; days: number; dataDir: string }) => {
       const dataDir = resolve(options.dataDir);
-      const orgId = options.org ?? (await orgOfWorkspace(dataDir, options.workspace));
+      const { orgId, createdBy } = await findWorkspace(dataDir, options.workspace);
       const key = await readKey(dataDir, 'capability');
-      const claims = { orgId, workspaceId: options.workspace, ...(options.task === undefined ? {} : { taskId: options.task }) };
+      const claims = { orgId, workspaceId: options.workspace, userId: createdBy, ...(options.task === undefined ? {} : { taskId: options.task }) };
       console.log(await signCapabilityToken(claims, key, { expiresInS: options.days * daySeconds }));
     });
 }
 
-async function orgOfWorkspace(dataDir: string, workspaceId: string): Promise<string> {
+async function findWorkspace(dataDir: string, workspaceId: string): Promise<Workspace> {
   const dev = readDevFile(dataDir);
-  if (dev === undefined) throw new Error(`no stack in ${dataDir}: run customhouse up first, or name the org with --org`);
+  if (dev === undefined) throw new Error(`no stack in ${dataDir}: run customhouse up first`);
   const { openStores } = await import('./stores.ts');
   const stores = openStores(readSettings({ ...process.env, POSTGRES_URL: dev.postgres_url }));
   try {
     const workspace = await stores.workspaces.workspaceOfAnyOrg(workspaceId);
     if (workspace === undefined) throw new Error(`--workspace: no workspace ${workspaceId} in this stack`);
-    return workspace.orgId;
+    return workspace;
   } finally {
     await stores.close();
   }

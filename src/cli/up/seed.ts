@@ -56,7 +56,10 @@ export async function seedOrgs(options: { dataDir: string; postgresUrl: string; 
     const lifetime = { expiresInS: tokenDays * 86_400 };
     for (const org of orgs) {
       for (const user of org.users) user.token = await signSessionToken({ userId: user.user_id, orgId: org.org_id, role: user.role }, sessionKey, lifetime);
-      for (const workspace of org.workspaces) workspace.capability_token = await signCapabilityToken({ orgId: org.org_id, workspaceId: workspace.id }, capabilityKey, lifetime);
+      for (const workspace of org.workspaces) {
+        const userId = (await stores.workspaces.workspaceById(org.org_id, workspace.id))?.createdBy ?? systemUser;
+        workspace.capability_token = await signCapabilityToken({ orgId: org.org_id, workspaceId: workspace.id, userId }, capabilityKey, lifetime);
+      }
     }
     return orgs;
   } finally {
