@@ -103,6 +103,9 @@ ajv.addFormat('uuid-v7', (id: string) => isUuid(id) && id[14] === '7');
 ajv.addFormat('uuid-any', isUuid);
 ajv.addFormat('micros', (text: string) => parseTimestamp(text) !== undefined);
 
+/** What the formats above ask for, in the words of a message. */
+const formatTexts: Readonly<Record<string, string>> = { 'uuid-v7': 'a UUIDv7 in lower case', 'uuid-any': 'a UUID in lower case', micros: 'an RFC 3339 date-time with a zone, of the years 1970 to 2199' };
+
 const compiled = new Map<string, ValidateFunction>();
 
 function validatorOf(type: string, definition: EventDefinition, strict: boolean): ValidateFunction {
@@ -127,6 +130,7 @@ function describe(error: ErrorObject): string {
   if (error.keyword === 'required') return `${path === '' ? '' : `${path}.`}${String(error.params['missingProperty'])}: required`;
   if (error.keyword === 'const') return `${path}: must be ${JSON.stringify(error.params['allowedValue'])}`;
   if (error.keyword === 'enum') return `${path}: must be one of ${(error.params['allowedValues'] as unknown[]).join(', ')}`;
+  if (error.keyword === 'format') return `${path}: must be ${formatTexts[String(error.params['format'])] ?? 'well-formed'}`;
   return `${path}: ${error.message ?? error.keyword}`;
 }
 
