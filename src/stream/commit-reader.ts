@@ -31,7 +31,8 @@ export type CommitReader = {
 };
 
 const pageCommits = 200;
-const rowsPerRead = 10_000;
+/** Rows of one read, but at least one batch: more would be decoded for nothing when the client's buffer fills first. */
+const rowsPerRead = 2000;
 
 export function createCommitReader(log: CommitLog, limits: { readonly concurrency: number; readonly cacheBytesMax: number }): CommitReader {
   const limit = createLimiter(limits.concurrency);

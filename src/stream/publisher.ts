@@ -30,12 +30,11 @@ export class StreamPublishError extends Error {
 }
 
 // KEYS[1] stream; ARGV: seq, batch_id, rows, min, max, data, entries to keep, seconds to live. Answers 1 when added, 0 when already there.
-// XADD itself refuses an id "equal or smaller" than any the stream ever had, also when XREVRANGE no longer shows that entry.
+// XADD refuses an id "equal or smaller" than any the stream ever had, also when XREVRANGE no longer shows that entry.
 const addEntry = `
 local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
 local prev = '0'
 if last[1] then prev = string.match(last[1][1], '^%d+') end
-if tonumber(prev) >= tonumber(ARGV[1]) then return 0 end
 local entry = {'prev', prev, 'batch_id', ARGV[2], 'rows', ARGV[3], 'min_timestamp', ARGV[4], 'max_timestamp', ARGV[5]}
 if ARGV[6] ~= '' then entry[#entry + 1] = 'data'; entry[#entry + 1] = ARGV[6] end
 local added = redis.pcall('XADD', KEYS[1], 'MAXLEN', '~', ARGV[7], ARGV[1] .. '-0', unpack(entry))
