@@ -5,7 +5,7 @@ import type { Visibility } from '../../src/query/visibility.ts';
 import { eventVisibility, needsOwnWorkspaces, readScopes, workspaceActivityVisibility, workspaceAuditVisibility, workspaceEventVisibility } from '../../src/query/visibility.ts';
 
 const caller = (...scopes: string[]) => ({ userId: 'me', scopes: new Set(scopes) });
-const row = (name: string, columns: Partial<AuditEvent>) => ({ name, event: { id: '', org_id: '', timestamp: '', source_seq: 0, event_type: 'x', actor: 'agent', user_id: 'other', category: 'audit', ...columns } as AuditEvent });
+const row = (name: string, columns: Partial<AuditEvent>) => ({ name, event: { id: '', org_id: '', timestamp: '', source_seq: 0, event_type: 'x', actor: 'agent', user_id: 'other', category: 'audit', ...columns } satisfies AuditEvent });
 
 const rows = [
   row('my audit', { user_id: 'me', category: 'audit' }),

@@ -118,5 +118,5 @@ export function startExport(source: Source, format: ExportFormat): AuditExport {
       manifest.reject(new DOMException('the export was abandoned', 'AbortError'));
     }
   }
-  return { stream: Readable.from(out(), { objectMode: false, highWaterMark: 256 * 1024 }), manifest: manifest.promise };
+  return { stream: Readable.from(out(), { objectMode: false, highWaterMark: 64 * 1024 }), manifest: manifest.promise };
 }

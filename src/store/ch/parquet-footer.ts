@@ -28,11 +28,15 @@ class CompactReader {
   skip(type: number): void {
     if (type === 3) this.byte();
     else if (type >= 4 && type <= 6) this.varint();
-    else if (type === 7) this.#at += 8;
-    else if (type === 8) this.#at += Number(this.varint());
+    else if (type === 7) this.#skipBytes(8);
+    else if (type === 8) this.#skipBytes(Number(this.varint()));
     else if (type === 9 || type === 10) this.#skipList();
     else if (type === 12) this.#skipStruct();
     else if (type !== 1 && type !== 2) throw new RangeError('an unknown type in the Parquet footer');
+  }
+
+  #skipBytes(count: number): void {
+    this.#at += count;
   }
 
   #skipList(): void {

@@ -71,26 +71,31 @@ export function createQueryRunner(deps: { clickhouse: ClickHouse; gate: Gate; li
     };
   }
 
+  /** The client forgets the signal once the headers are here, and never looks at one aborted before; the body is cut off by us. */
+  function cutOnAbort(stream: Readable, signal: AbortSignal): () => void {
+    const cut = (): void => void stream.destroy(new DOMException('the query was cancelled', 'AbortError'));
+    signal.addEventListener('abort', cut, { once: true });
+    if (signal.aborted) cut();
+    return () => signal.removeEventListener('abort', cut);
+  }
+
   async function* rowChunks(statement: Statement, signal: AbortSignal | undefined): AsyncGenerator<readonly RowText[]> {
     const { request, release, stop } = await admitted(statement, signal);
-    let complete = false;
+    let over = false;
     try {
-      const result = await client.query({ ...request, format: 'JSONEachRow' });
-      const stream = result.stream();
-      // The client forgets the signal once the headers are here; from then on the body is cut off by us.
-      const cut = (): void => void stream.destroy(new DOMException('the query was cancelled', 'AbortError'));
-      request.abort_signal.addEventListener('abort', cut, { once: true });
+      const stream = (await client.query({ ...request, format: 'JSONEachRow' })).stream();
+      const letGo = cutOnAbort(stream, request.abort_signal);
       try {
         for await (const rows of stream) yield rows;
-        complete = true;
+        over = true;
       } finally {
-        request.abort_signal.removeEventListener('abort', cut);
+        letGo();
       }
     } catch (error) {
-      complete = true;
+      over = true;
       throw readError(error, signal);
     } finally {
-      if (!complete) stop();
+      if (!over) stop();
       release();
     }
   }
@@ -106,12 +111,11 @@ export function createQueryRunner(deps: { clickhouse: ClickHouse; gate: Gate; li
       const { request, release, stop } = await admitted(statement, signal);
       try {
         const { stream } = await client.exec(request);
-        const cut = (): void => void stream.destroy(new DOMException('the query was cancelled', 'AbortError'));
-        request.abort_signal.addEventListener('abort', cut, { once: true });
+        const letGo = cutOnAbort(stream, request.abort_signal);
         return {
           stream,
           release: () => {
-            request.abort_signal.removeEventListener('abort', cut);
+            letGo();
             if (!stream.readableEnded) stop();
             release();
           },

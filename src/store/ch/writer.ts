@@ -37,9 +37,18 @@ export function createAuditWriter(clickhouse: ClickHouse, options: { readonly ti
     max_execution_time: options.timeoutMs / 1000,
     // A column we do not know is a defect of the source, to be seen in the dead letters, not dropped in silence.
     input_format_skip_unknown_fields: 0,
+    // Nor is a value of the wrong shape turned into some text.
+    input_format_json_read_arrays_as_strings: 0,
+    input_format_json_read_objects_as_strings: 0,
+    input_format_json_read_numbers_as_strings: 0,
+    input_format_json_read_bools_as_strings: 0,
+    input_format_json_read_bools_as_numbers: 0,
+    input_format_null_as_default: 0,
   };
   return {
     async insertBatch({ token, ndjson, encoding }, signal) {
+      // The client does not notice a signal that was aborted before the call.
+      signal?.throwIfAborted();
       const deadline = AbortSignal.timeout(options.timeoutMs + 5_000);
       try {
         // Not `insert`, which would want parsed rows: the bytes go through as they are.
