@@ -29,12 +29,16 @@ function isRunning(pid: number): boolean {
 async function disturb(dev: () => DevFile, options: ChaosOptions, kills: Record<string, number>, stop: AbortSignal): Promise<number> {
   const random = createRandom(options.seed);
   let wipes = 0;
+  let next: ProcessName[] = [];
   for (let count = 0; count < options.kills && !stop.aborted; ) {
     await sleep(options.killEveryMs * (0.5 + random()));
-    const name = victims[Math.floor(random() * victims.length)] as ProcessName;
+    // Each of them before any comes again, in a random order.
+    if (next.length === 0) next = victims.map((victim) => ({ victim, key: random() })).toSorted((a, b) => a.key - b.key).map(({ victim }) => victim);
+    const name = next[0] as ProcessName;
     const pid = dev().pids[name];
     if (!isRunning(pid)) continue;
     process.kill(pid, 'SIGKILL');
+    next.shift();
     kills[name] = (kills[name] ?? 0) + 1;
     count += 1;
     if (count === Math.ceil(options.kills / 2)) wipes += await wipeRedis(dev());
