@@ -54,11 +54,20 @@ export async function startProcess(options: ProcessOptions): Promise<ServiceProc
   const log = await open(options.logFile, 'a', 0o600);
   let child: ChildProcess;
   let logStart: number;
+  let ending: string | undefined;
+  let exited: Promise<string>;
   try {
     logStart = (await log.stat()).size;
     const stdio: StdioOptions = [options.input === undefined ? 'ignore' : 'pipe', log.fd, log.fd];
     const { command, args, spawnAs } = wrap(options);
     child = spawn(command, args, { stdio, detached: true, env: { ...inheritedEnv(), ...options.env }, cwd: options.cwd, ...spawnAs });
+    // Before anything is awaited: a program that cannot be executed ends at once.
+    exited = new Promise<string>((resolve) => {
+      child.once('exit', (code, signal) => {
+        ending = signal === null ? `exit code ${code}` : `signal ${signal}`;
+        resolve(ending);
+      });
+    });
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve);
       child.once('error', (cause) => reject(new Error(`${options.name} could not be started (${command}): ${cause.message}`, { cause })));
@@ -66,13 +75,6 @@ export async function startProcess(options: ProcessOptions): Promise<ServiceProc
   } finally {
     await log.close();
   }
-  let ending: string | undefined;
-  const exited = new Promise<string>((resolve) => {
-    child.once('exit', (code, signal) => {
-      ending = signal === null ? `exit code ${code}` : `signal ${signal}`;
-      resolve(ending);
-    });
-  });
   if (child.stdin !== null) {
     // EPIPE only says that the process ended early; `exited` says so with its reason.
     child.stdin.on('error', () => undefined);

@@ -101,7 +101,6 @@ export function createAnswer(request: IncomingMessage, response: ServerResponse,
         piping.catch((error: unknown) => encoder?.destroy(error instanceof Error ? error : undefined));
       }
       response.writeHead(200);
-      response.flushHeaders();
     },
     async write(bytes) {
       const target = encoder ?? response;
