@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { createClient } from '@clickhouse/client';
+import { ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import { readDevFile } from '../src/cli/dev-file.ts';
 import type { DevFile, DevOrg } from '../src/cli/dev-file.ts';
 
@@ -29,7 +29,7 @@ export async function withStack(work: (stack: BenchStack) => Promise<void>): Pro
     const dev = readDevFile(dataDir);
     const org = dev?.orgs[0];
     if (dev === undefined || org === undefined) throw new Error('up wrote no dev.json');
-    const clickhouse = createClient({ url: dev.clickhouse_url, database: 'customhouse', request_timeout: 600_000, max_open_connections: 4 });
+    const clickhouse = createClient({ url: dev.clickhouse_url, database: 'customhouse', request_timeout: 600_000, log: { level: ClickHouseLogLevel.ERROR }, max_open_connections: 4 });
     try {
       await work({ dataDir, dev, org, clickhouse });
     } finally {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createClient } from '@clickhouse/client';
+import { ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import { Redis } from 'ioredis';
 import { join } from 'node:path';
 import { createRandom, createSampler } from '../../bench/sample-events.ts';
@@ -59,7 +59,7 @@ async function wipeRedis(dev: DevFile): Promise<number> {
 
 /** How often each id is in the table, read without FINAL: a doubled row shows. */
 async function storedIds(dev: DevFile, orgId: string): Promise<Map<string, number>> {
-  const client = createClient({ url: dev.clickhouse_url, database: 'customhouse', request_timeout: 120_000 });
+  const client = createClient({ url: dev.clickhouse_url, database: 'customhouse', request_timeout: 120_000, log: { level: ClickHouseLogLevel.ERROR } });
   try {
     const result = await client.query({ query: 'SELECT toString(id) AS id, count() AS times FROM audit_events WHERE org_id = {org:String} GROUP BY id', query_params: { org: orgId }, format: 'JSONEachRow' });
     return new Map((await result.json<{ id: string; times: string }>()).map((row) => [row.id, Number(row.times)]));
