@@ -88,11 +88,13 @@ export async function* readLineChunks(read: ReadBytes, startOffset: number): Asy
   let chunkStart = startOffset;
   let tooLong = false;
   for (;;) {
-    const block = Buffer.allocUnsafe(carried.length + blockBytes);
+    // A block reaches from the offset to a multiple of its size, what was carried included: so it does not depend on what was read before.
+    const block = Buffer.allocUnsafe((Math.floor(carried.length / blockBytes) + 1) * blockBytes);
     carried.copy(block);
+    const wanted = block.length - carried.length;
     const count = await read(block, carried.length);
     const filled = block.subarray(0, carried.length + count);
-    const end = count < blockBytes;
+    const end = count < wanted;
     let whole = end ? filled : filled.subarray(0, filled.lastIndexOf(newline) + 1);
     carried = Buffer.from(filled.subarray(whole.length));
     offset += whole.length;
