@@ -17,6 +17,7 @@ const frameworkErrors: Readonly<Record<string, () => AppError>> = {
   FST_ERR_CTP_EMPTY_JSON_BODY: () => validationError({ body: 'empty, expected JSON' }),
   FST_ERR_CTP_INVALID_JSON_BODY: () => validationError({ body: 'not valid JSON' }),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => validationError({ body: 'shorter or longer than Content-Length' }),
+  FST_ERR_MAX_PARAM_LENGTH: () => new AppError('not_found', 'there is no such route'),
   FST_ERR_BAD_URL: () => validationError({ path: 'not a valid URL path' }),
 };
 

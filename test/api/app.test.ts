@@ -62,6 +62,7 @@ t.test('every refusal has the body of contract 2.6 and its request id in a heade
     ['a wrong method', { url: '/v1/echo', method: 'PUT', headers: auth }, 405, 'method_not_allowed'],
     ['a wrong method on a path with a parameter', { url: '/v1/things/7', method: 'GET' }, 405, 'method_not_allowed'],
     ['a path that cannot be decoded', { url: '/v1/%zz' }, 400, 'validation_error', 'path'],
+    ['a path parameter that is far too long', { url: `/v1/things/${'a'.repeat(5000)}`, method: 'DELETE', headers: auth }, 404, 'not_found'],
     ['malformed JSON', { url: '/v1/things', method: 'POST', headers: json, payload: '{"name":' }, 400, 'validation_error', 'body'],
     ['an empty JSON body', { url: '/v1/things', method: 'POST', headers: json, payload: '' }, 400, 'validation_error', 'body'],
     ['JSON with __proto__', { url: '/v1/things', method: 'POST', headers: json, payload: '{"name":"a","__proto__":{"x":1}}' }, 400, 'validation_error', 'body'],
