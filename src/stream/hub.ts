@@ -1,4 +1,5 @@
 import type { AuditEvent } from '../events/event.ts';
+import { AppError } from '../kernel/errors.ts';
 import { catchUp } from './catch-up.ts';
 import type { CommitLog } from './commit.ts';
 import { createCommitReader } from './commit-reader.ts';
@@ -150,7 +151,7 @@ export function createHub(deps: HubDeps): Hub {
   return {
     async subscribe(options) {
       const start = await resolveStart(reader, options.orgId, options.lastEventId);
-      if (stopped) throw new Error('the stream hub has stopped');
+      if (stopped) throw new AppError('dependency_unavailable', 'this server is shutting down');
       const subscriber = new Subscriber(options, start.position, onError);
       feedOf(options.orgId).members.add(subscriber);
       return {

@@ -207,6 +207,6 @@ t.test('stop closes every stream with shutdown, also those not live', async (t) 
   held.start(late);
   t.equal(late.reason, 'shutdown');
   truth.outage = undefined;
-  await t.rejects(hub.subscribe({ orgId: org, matches: () => true }), /stopped/);
+  await t.rejects(hub.subscribe({ orgId: org, matches: () => true }), { code: 'dependency_unavailable' });
   t.same(hub.stats(), { clients: 0, live: 0, orgs: 0 });
 });
