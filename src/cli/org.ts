@@ -9,10 +9,17 @@ import { permissionSets } from '../identity/scopes.ts';
 import { readDevFile } from './dev-file.ts';
 import type { Stores } from './stores.ts';
 import { openStores } from './stores.ts';
+import { isStackDir } from './up/data-dir.ts';
 
-/** Settings of the stack in `dataDir` when there is one, else of the environment: commands work in development and in production. */
+/**
+ * Settings of the stack in `dataDir` when one is up, else of the environment: commands work in development and in production. Throws
+ * for a stack that is not up, unless the environment names stores: those of the defaults would be somebody else's.
+ */
 export function stackSettings(dataDir: string): Settings {
   const dev = readDevFile(resolve(dataDir));
+  if (dev === undefined && process.env['POSTGRES_URL'] === undefined && isStackDir(resolve(dataDir))) {
+    throw new Error(`the stack in ${dataDir} is not up; start it with: scripts/customhouse up --data-dir ${dataDir}`);
+  }
   return readSettings(dev === undefined ? process.env : { ...process.env, POSTGRES_URL: dev.postgres_url, REDIS_URL: dev.redis_url, CLICKHOUSE_URL: dev.clickhouse_url });
 }
 

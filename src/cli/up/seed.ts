@@ -1,9 +1,11 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { readSettings } from '../../config/settings.ts';
 import { systemUser } from '../../events/event.ts';
 import { createApiKey } from '../../identity/api-key.ts';
 import { signCapabilityToken, signSessionToken } from '../../identity/tokens.ts';
 import { uuidv7 } from '../../kernel/ids.ts';
-import type { DevFile, DevOrg, DevUser } from '../dev-file.ts';
+import type { DevOrg, DevUser } from '../dev-file.ts';
 import type { Stores } from '../stores.ts';
 import { openStores } from '../stores.ts';
 import { readKey } from './keys.ts';
@@ -40,18 +42,43 @@ async function seedOther(stores: Stores): Promise<DevOrg> {
   return { org_id: orgId, name: 'other', api_key: await seedKey(stores, orgId), users: [], workspaces: [] };
 }
 
+const seeds = [['demo', seedDemo], ['other', seedOther]] as const;
+
+function seedsFile(dataDir: string): string {
+  return join(dataDir, 'orgs.json');
+}
+
+function readSeeds(dataDir: string): DevOrg[] {
+  try {
+    return JSON.parse(readFileSync(seedsFile(dataDir), 'utf8')) as DevOrg[];
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+function writeSeeds(dataDir: string, orgs: readonly DevOrg[]): void {
+  writeFileSync(`${seedsFile(dataDir)}.tmp`, `${JSON.stringify(orgs, null, 2)}\n`, { mode: 0o600 });
+  renameSync(`${seedsFile(dataDir)}.tmp`, seedsFile(dataDir));
+}
+
 /**
- * The two orgs of a development stack. Those of the last run's `dev.json` are kept when they still exist (their API keys cannot be
- * read back from the database); tokens are signed anew each time, for 30 days.
+ * The two orgs of a development stack, kept in a file of their own below the data directory: their API keys cannot be read back from
+ * the database, and `dev.json` exists only while the stack is up. Tokens are signed anew each time, for 30 days.
+ *
+ * Crash point: between an org's rows and the file. The next run makes that org again; the first stays, and nobody has its key.
  */
-export async function seedOrgs(options: { dataDir: string; postgresUrl: string; before: DevFile | undefined }): Promise<DevOrg[]> {
+export async function seedOrgs(options: { dataDir: string; postgresUrl: string }): Promise<DevOrg[]> {
   const stores = openStores(readSettings({ ...process.env, POSTGRES_URL: options.postgresUrl }));
   try {
-    const known = async (name: string): Promise<DevOrg | undefined> => {
-      const org = options.before?.orgs.find((candidate) => candidate.name === name);
-      return org !== undefined && (await stores.orgs.orgById(org.org_id)) !== undefined ? org : undefined;
-    };
-    const orgs = [(await known('demo')) ?? (await seedDemo(stores)), (await known('other')) ?? (await seedOther(stores))];
+    const known = readSeeds(options.dataDir);
+    const orgs: DevOrg[] = [];
+    for (const [name, seed] of seeds) {
+      const before = known.find((candidate) => candidate.name === name);
+      // A seed whose org is gone is of another database.
+      orgs.push(before !== undefined && (await stores.orgs.orgById(before.org_id)) !== undefined ? before : await seed(stores));
+      writeSeeds(options.dataDir, [...orgs, ...known.filter((other) => !orgs.some((org) => org.name === other.name))]);
+    }
     const [sessionKey, capabilityKey] = await Promise.all([readKey(options.dataDir, 'session'), readKey(options.dataDir, 'capability')]);
     const lifetime = { expiresInS: tokenDays * 86_400 };
     for (const org of orgs) {

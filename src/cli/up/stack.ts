@@ -10,8 +10,9 @@ import type { DataDir } from './data-dir.ts';
 import { roleEnvironment } from './environment.ts';
 import type { StoreUrls } from './environment.ts';
 import { ensureKey } from './keys.ts';
-import type { Ports } from './ports.ts';
-import { startRole } from './role.ts';
+import { forgetParts, recordParts } from './leftovers.ts';
+import type { HeldPorts, PortName } from './ports.ts';
+import { startRole, waitUntilAllReady } from './role.ts';
 import type { Steps } from './steps.ts';
 import type { Running } from './supervisor.ts';
 import { Supervisor } from './supervisor.ts';
@@ -23,15 +24,23 @@ export type Stack = {
   stop: () => Promise<void>;
 };
 
-type RoleName = 'api' | 'proxy' | 'worker';
+/** Which port each role is asked for its health on. */
+const adminPort = { worker: 'workerAdmin', proxy: 'proxyAdmin', api: 'api' } as const satisfies Record<string, PortName>;
 
 /**
- * Starts stores, migrates them, then starts the roles, each part supervised from its first moment. When a step fails everything
- * started so far is stopped again before the error goes on.
+ * Starts stores, migrates them, then starts the roles, each part supervised from its first moment; resolves when every role says that
+ * it is ready. When a step fails everything started so far is stopped again before the error goes on. `changed` is called when a part
+ * that died is back.
  */
-export async function startStack(options: { dataDir: DataDir; ports: Ports; steps: Steps; changed: () => void }): Promise<Stack> {
-  const { dataDir, ports, steps } = options;
-  const supervisor = new Supervisor({ report: (text) => steps.note(text), changed: options.changed });
+export async function startStack(options: { dataDir: DataDir; held: HeldPorts; steps: Steps; changed: () => void }): Promise<Stack> {
+  const { dataDir, held, steps } = options;
+  const { ports } = held;
+  const pids = (): Record<ProcessName, number> => Object.fromEntries(processNames.map((name) => [name, supervisor.pidOf(name)])) as Record<ProcessName, number>;
+  const supervisor = new Supervisor({
+    report: (text) => steps.note(text),
+    started: () => recordParts(dataDir.path, pids()),
+    returned: options.changed,
+  });
   const logFile = (name: string): string => join(dataDir.logDir, `${name}.log`);
   const urls: Record<'postgres' | 'redis' | 'clickhouse', string> = { postgres: '', redis: '', clickhouse: '' };
 
@@ -40,11 +49,17 @@ export async function startStack(options: { dataDir: DataDir; ports: Ports; step
       supervisor.start({
         name,
         start: async () => {
+          await held.release(name);
           const running = await start();
           urls[name] = running.url;
           return running;
         },
       }));
+
+  const stop = async (): Promise<void> => {
+    await supervisor.stop();
+    forgetParts(dataDir.path);
+  };
 
   try {
     await store('postgres', () => startPostgres({ dataDir: join(dataDir.path, 'postgres'), port: ports.postgres, logFile: logFile('postgres') }));
@@ -53,20 +68,22 @@ export async function startStack(options: { dataDir: DataDir; ports: Ports; step
     await steps.step('make signing keys', () => Promise.all([ensureKey(dataDir.path, 'session'), ensureKey(dataDir.path, 'capability')]));
     const env = roleEnvironment(dataDir.path, ports, urls);
     await steps.step('migrate both stores', () => migrate(readSettings({ ...process.env, ...env }), { dryRun: false }));
-    const readyPorts: Record<RoleName, number> = { worker: ports.workerAdmin, proxy: ports.proxyAdmin, api: ports.api };
+    const address = (name: keyof typeof adminPort): string => `http://127.0.0.1:${ports[adminPort[name]]}`;
     for (const name of ['worker', 'proxy', 'api'] as const) {
-      const readyUrl = `http://127.0.0.1:${readyPorts[name]}/healthz`;
-      await steps.step(`start ${name} on port ${ports[name === 'worker' ? 'workerAdmin' : name]}`, () =>
-        supervisor.start({ name, start: () => startRole({ name, env, logDir: dataDir.logDir, readyUrl }) }));
+      await steps.step(`start ${name} on port ${ports[name === 'worker' ? 'workerAdmin' : name]}`, async () => {
+        await Promise.all([held.release(name === 'worker' ? 'workerAdmin' : name), held.release(adminPort[name])]);
+        await supervisor.start({ name, start: () => startRole({ name, env, logDir: dataDir.logDir, healthUrl: `${address(name)}/healthz` }) });
+      });
     }
+    await steps.step('ask every role whether it is ready', () => waitUntilAllReady((['worker', 'proxy', 'api'] as const).map((name) => `${address(name)}/readyz`)));
     return {
       urls,
       env,
-      pids: () => Object.fromEntries(processNames.map((name) => [name, supervisor.pidOf(name)])) as Record<ProcessName, number>,
-      stop: () => supervisor.stop(),
+      pids,
+      stop,
     };
   } catch (error) {
-    await supervisor.stop();
+    await stop();
     throw error;
   }
 }

@@ -26,16 +26,20 @@ export class Supervisor {
   readonly #parts: Part[] = [];
   readonly #watchers: Promise<void>[] = [];
   readonly #report: (text: string) => void;
-  readonly #changed: () => void;
+  readonly #started: () => void;
+  readonly #returned: () => void;
   #stopping = false;
 
-  constructor(deps: { report: (text: string) => void; changed: () => void }) {
+  /** `started` is called after every start, `returned` after those of a part that had died. */
+  constructor(deps: { report: (text: string) => void; started: () => void; returned: () => void }) {
     this.#report = deps.report;
-    this.#changed = deps.changed;
+    this.#started = deps.started;
+    this.#returned = deps.returned;
   }
 
   async start(part: Part): Promise<void> {
     this.#running.set(part.name, await part.start());
+    this.#started();
     this.#parts.push(part);
     this.#watchers.push(this.#watch(part));
   }
@@ -59,8 +63,9 @@ export class Supervisor {
       try {
         this.#running.set(part.name, await part.start());
         startedAt = Date.now();
+        this.#started();
+        this.#returned();
         this.#report(`${part.name} is back, pid ${this.pidOf(part.name)}`);
-        this.#changed();
       } catch (error) {
         this.#running.delete(part.name);
         this.#report(`${part.name} did not start: ${error instanceof Error ? error.message : String(error)}`);
@@ -68,14 +73,21 @@ export class Supervisor {
     }
   }
 
+  /** Goes on to the next part when one cannot be stopped, and rejects with that at the end. */
   async stop(): Promise<void> {
     this.#stopping = true;
     await Promise.allSettled(this.#watchers);
+    const problems: unknown[] = [];
     for (const part of this.#parts.toReversed()) {
       const running = this.#running.get(part.name);
       if (running === undefined) continue;
       this.#report(`stopping ${part.name}`);
-      await running.stop();
+      try {
+        await running.stop();
+      } catch (error) {
+        problems.push(error);
+      }
     }
+    if (problems.length > 0) throw problems.length === 1 ? problems[0] : new AggregateError(problems, problems.map(String).join('; '));
   }
 }

@@ -1,74 +1,60 @@
-import { spawn } from 'node:child_process';
-import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { rmSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { Option } from 'commander';
 import type { DevFile } from '../dev-file.ts';
-import { devFilePath, readDevFile, writeDevFile } from '../dev-file.ts';
-import { claimDataDir, ownerOf } from './data-dir.ts';
+import { devFilePath, writeDevFile } from '../dev-file.ts';
+import { down, upInBackground } from './background.ts';
+import type { DataDir } from './data-dir.ts';
+import { claimDataDir } from './data-dir.ts';
+import { endLeftovers, leftovers } from './leftovers.ts';
 import { choosePorts } from './ports.ts';
 import { seedOrgs } from './seed.ts';
+import type { Stack } from './stack.ts';
 import { startStack } from './stack.ts';
+import type { Steps } from './steps.ts';
 import { createSteps } from './steps.ts';
-import { isAlive } from './supervisor.ts';
+import { welcome } from './welcome.ts';
 
-type UpOptions = { dataDir: string; port?: number; demo: boolean; detach?: boolean };
-
-const detachedStartMs = 180_000;
-const downMs = 60_000;
+type UpOptions = { dataDir: string; port?: number; demo: boolean; detach?: boolean; background?: boolean };
 
 function port(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1 || value > 65_535) throw new Error('--port: expected an integer from 1 to 65535');
+  const value = /^\d+$/.test(text) ? Number(text) : 0;
+  if (value < 1 || value > 65_535) throw new Error('--port: expected an integer from 1 to 65535');
   return value;
 }
 
-function welcome(file: DevFile, dataDir: string): string {
-  const demo = file.orgs[0];
-  const key = demo?.api_key ?? '';
-  const token = demo?.workspaces[0]?.capability_token ?? '';
-  return `
-  Customhouse is up. Ctrl-C stops it; the data stays in ${dataDir}.
-
-  API      ${file.base_url}/v1        docs: ${file.base_url}/docs
-  proxy    ${file.proxy_url}
-  API key  ${key}   (org ${demo?.name ?? ''}; everything else is in ${devFilePath(dataDir)})
-
-  Try:
-    curl -H "Authorization: Bearer ${key}" "${file.base_url}/v1/audit?limit=5"
-    curl -N "${file.base_url}/v1/audit/stream?api_key=${key}"
-    curl -x "http://agent:${token.length > 24 ? '$TOKEN' : token}@${new URL(file.proxy_url).host}" http://example.com/    (TOKEN=$(scripts/customhouse token capability --data-dir ${dataDir} --workspace ${demo?.workspaces[0]?.id ?? ''}))
-`;
+/** SIGTERM, SIGINT, or a terminal that went away: all of them stop the stack in order, and only the first counts. */
+function watchStopSignals(): { stopRequested: () => boolean; stopSignal: Promise<void> } {
+  let requested = false;
+  const stopSignal = new Promise<void>((resolveStop) => {
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+      process.on(signal, () => {
+        requested = true;
+        resolveStop();
+      });
+    }
+  });
+  // What is said to a terminal or pipe that has gone is said to nobody; it must not end `up` before its parts.
+  for (const out of [process.stdout, process.stderr]) out.on('error', () => undefined);
+  return { stopRequested: () => requested, stopSignal };
 }
 
-async function runUp(options: UpOptions): Promise<void> {
-  const dataDir = claimDataDir(resolve(options.dataDir));
-  const steps = createSteps(process.stdout);
-  let stopRequested = false;
-  const stopSignal = new Promise<void>((resolveStop) => {
-    const request = (): void => {
-      if (stopRequested) return;
-      stopRequested = true;
-      resolveStop();
-    };
-    process.on('SIGINT', request);
-    process.on('SIGTERM', request);
-  });
+/** From stores to `dev.json`, which is written when everything answers and again when a part that died is back. */
+async function bringUp(dataDir: DataDir, steps: Steps, options: UpOptions): Promise<Stack> {
+  const left = leftovers(dataDir.path);
+  if (left.length > 0) await steps.step(`wait for ${left.length} processes of the last run`, () => endLeftovers(dataDir.path));
+  const held = await choosePorts(dataDir.path, { apiPort: options.port });
   try {
-    const before = readDevFile(dataDir.path);
-    // Whoever waits for the file must not read the last run's.
-    rmSync(devFilePath(dataDir.path), { force: true });
-    const ports = await choosePorts(dataDir.path, { apiPort: options.port });
     let file: DevFile | undefined;
-    const changed = (): void => {
+    const stack = await startStack({ dataDir, held, steps, changed: () => {
       if (file !== undefined) writeDevFile(dataDir.path, { ...file, pids: stack.pids() });
-    };
-    const stack = await startStack({ dataDir, ports, steps, changed });
+    } });
     try {
-      const orgs = await steps.step('seed the orgs demo and other', () => seedOrgs({ dataDir: dataDir.path, postgresUrl: stack.urls.postgres, before }));
-      file = {
-        base_url: `http://127.0.0.1:${ports.api}`,
-        proxy_url: `http://127.0.0.1:${ports.proxy}`,
+      const orgs = await steps.step('seed the orgs demo and other', () => seedOrgs({ dataDir: dataDir.path, postgresUrl: stack.urls.postgres }));
+      const complete: DevFile = {
+        base_url: `http://127.0.0.1:${held.ports.api}`,
+        proxy_url: `http://127.0.0.1:${held.ports.proxy}`,
         dns: null,
         transparent_tls: null,
         ca_cert: null,
@@ -78,58 +64,42 @@ async function runUp(options: UpOptions): Promise<void> {
         orgs,
         pids: stack.pids(),
       };
-      writeDevFile(dataDir.path, file);
-      process.stdout.write(welcome(file, dataDir.path));
-      await stopSignal;
-    } finally {
-      process.stdout.write('\n');
+      // In the background the output is a log file, which is no place for keys: whoever waits for dev.json says the welcome.
+      if (options.background !== true) process.stdout.write(welcome(complete, dataDir.path, 'here'));
+      file = complete;
+      writeDevFile(dataDir.path, { ...complete, pids: stack.pids() });
+      return stack;
+    } catch (error) {
       await stack.stop();
-      steps.note('all stopped');
+      throw error;
     }
+  } finally {
+    await held.releaseAll();
+  }
+}
+
+async function runUp(options: UpOptions): Promise<void> {
+  const dataDir = claimDataDir(resolve(options.dataDir));
+  // Whoever waits for the file must not read that of a run which was killed.
+  const forgetDevFile = (): void => rmSync(devFilePath(dataDir.path), { force: true });
+  const { stopRequested, stopSignal } = watchStopSignals();
+  const steps = createSteps(process.stdout, stopRequested);
+  try {
+    forgetDevFile();
+    const stack = await bringUp(dataDir, steps, options);
+    await stopSignal;
+    process.stdout.write('\n');
+    forgetDevFile();
+    await stack.stop();
+    steps.note('all stopped');
   } finally {
     dataDir.release();
   }
 }
 
-/** Runs `up` in the background and comes back when everything answers. */
-async function detach(options: UpOptions): Promise<void> {
+function detach(options: UpOptions): Promise<void> {
   const dataDir = resolve(options.dataDir);
-  if (ownerOf(dataDir) !== undefined) throw new Error(`a stack is already up in ${dataDir}`);
-  claimDataDir(dataDir).release();
-  rmSync(devFilePath(dataDir), { force: true });
-  const logFile = join(dataDir, 'logs', 'up.log');
-  const log = openSync(logFile, 'a', 0o600);
-  const args = [...process.execArgv, process.argv[1] ?? '', 'up', '--data-dir', dataDir, ...(options.port === undefined ? [] : ['--port', String(options.port)]), ...(options.demo ? [] : ['--no-demo'])];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', log, log], detached: true });
-  closeSync(log);
-  const deadline = Date.now() + detachedStartMs;
-  while (!existsSync(devFilePath(dataDir))) {
-    if (child.exitCode !== null || child.signalCode !== null) {
-      throw new Error(`up ended while starting; the end of ${logFile}:\n${readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-20).join('\n')}`);
-    }
-    if (Date.now() > deadline) throw new Error(`up is not ready after ${detachedStartMs / 1000} s; see ${logFile}`);
-    await sleep(100);
-  }
-  child.unref();
-  const file = readDevFile(dataDir);
-  if (file !== undefined) process.stdout.write(welcome(file, dataDir));
-  console.log(`  Running in the background (pid ${child.pid ?? 0}). Stop it with: scripts/customhouse down --data-dir ${dataDir}`);
-}
-
-async function down(options: { dataDir: string }): Promise<void> {
-  const dataDir = resolve(options.dataDir);
-  const owner = ownerOf(dataDir);
-  if (owner === undefined) {
-    console.log(`no stack is up in ${dataDir}`);
-    return;
-  }
-  process.kill(owner, 'SIGTERM');
-  const deadline = Date.now() + downMs;
-  while (isAlive(owner)) {
-    if (Date.now() > deadline) throw new Error(`the stack (pid ${owner}) did not stop within ${downMs / 1000} s; see ${join(dataDir, 'logs')}`);
-    await sleep(50);
-  }
-  console.log('stopped');
+  return upInBackground(dataDir, ['--background', '--data-dir', dataDir, ...(options.port === undefined ? [] : ['--port', String(options.port)]), ...(options.demo ? [] : ['--no-demo'])]);
 }
 
 /** `customhouse up` and `customhouse down` (design 4). */
@@ -140,6 +110,7 @@ export function registerUp(program: Command): void {
     .option('--port <port>', 'port of the API (default 8080, or a free one when that is taken)', port)
     .option('--no-demo', 'without the demo agents')
     .option('--detach', 'come back when everything answers and leave it running')
+    .addOption(new Option('--background').hideHelp())
     .action((options: UpOptions) => (options.detach === true ? detach(options) : runUp(options)));
   program.command('down').description('stop the stack of a data directory').option('--data-dir <dir>', 'its data directory', '.data').action(down);
 }
