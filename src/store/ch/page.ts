@@ -19,13 +19,13 @@ const idOrder = 'toUInt128(id)';
 /** `prefix` stands before the three column names, where a statement has renamed them. */
 export function orderBy(order: Order, prefix = ''): string {
   const direction = order === 'asc' ? 'ASC' : 'DESC';
-  // Never as a tuple: ClickHouse then sorts instead of reading in the order of the key.
+  // Never as a tuple: ClickHouse may then sort instead of reading in the order of the key.
   return `ORDER BY ${prefix}timestamp ${direction}, ${prefix}source_seq ${direction}, toUInt128(${prefix}id) ${direction}`;
 }
 
 /**
- * Rows behind `key`. The comparison of the whole triple alone prunes nothing, as ClickHouse's index analysis does not look into it; the
- * bound on `timestamp` beside it makes a page at any depth as cheap as the first.
+ * Rows behind `key`. As a comparison of tuples this would prune nothing, since ClickHouse's index analysis does not look into tuples, and
+ * a page would cost more the deeper it lies. Written out, with the bound on `timestamp` in front, every page costs what the first does.
  */
 function behind(key: RowKey, order: Order, params: SqlParams): string {
   const than = order === 'asc' ? '>' : '<';

@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import { createServer, request as httpRequest } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
 import t from 'tap';
@@ -12,6 +10,7 @@ import { exportFormats } from '../../../src/store/ch/export.ts';
 import { parquetRows } from '../../../src/store/ch/parquet-footer.ts';
 import { createAuditReader } from '../../../src/store/ch/reader.ts';
 import { connect, limits, openAuditTable } from './audit-table.ts';
+import { startRelay } from './relay.ts';
 import { byTriple, orgA, orgB, randomEvents, trickyTexts } from './random-events.ts';
 
 const everything = { predicate: true, key: 'all' } as const;
@@ -118,29 +117,9 @@ t.test('exports', async (t) => {
   });
 
   t.test('an answer that is cut off anywhere is an error, never a short export', async (t) => {
-    // Passes on a part of what ClickHouse answers, then ends the answer in good order or breaks the connection.
-    let pass = Number.POSITIVE_INFINITY;
-    let breakOff = false;
-    const between = createServer((incoming, outgoing) => {
-      const upstream = httpRequest(new URL(incoming.url ?? '/', table.stack.clickhouseUrl), { method: incoming.method, headers: incoming.headers }, (answer) => {
-        outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
-        let left = pass;
-        answer.on('data', (bytes: Buffer) => {
-          outgoing.write(bytes.subarray(0, left));
-          left -= Math.min(left, bytes.length);
-        });
-        answer.on('end', () => (breakOff && left === 0 ? outgoing.socket?.destroy() : outgoing.end()));
-      });
-      upstream.on('error', () => outgoing.destroy());
-      incoming.pipe(upstream);
-    });
-    await new Promise<void>((resolve) => between.listen(0, '127.0.0.1', resolve));
-    const clickhouse = connect(`http://127.0.0.1:${(between.address() as AddressInfo).port}`);
-    t.teardown(async () => {
-      await clickhouse.close();
-      between.closeAllConnections();
-      between.close();
-    });
+    const relay = await startRelay(t, table.stack.clickhouseUrl);
+    const clickhouse = connect(relay.url);
+    t.teardown(() => clickhouse.close());
     const reader = createAuditReader(clickhouse, limits, () => undefined);
     const sizes = new Map(await Promise.all(exportFormats.map(async (format) => {
       const whole = reader.exportStream(orgA, asc, format);
@@ -148,10 +127,10 @@ t.test('exports', async (t) => {
     })));
     for (const format of exportFormats) {
       for (const share of [0.01, 0.5, 0.98]) {
-        for (breakOff of format === 'parquet' ? [true, false] : [true]) {
-          pass = Math.floor((sizes.get(format) ?? 0) * share);
+        for (relay.then of format === 'parquet' ? ['break', 'end'] as const : ['break'] as const) {
+          relay.passBytes = Math.floor((sizes.get(format) ?? 0) * share);
           const cut = reader.exportStream(orgA, asc, format);
-          await t.rejects(buffer(cut.stream), { code: 'dependency_unavailable' }, `${format} at ${share}, ${breakOff ? 'broken' : 'ended'}`);
+          await t.rejects(buffer(cut.stream), { code: 'dependency_unavailable' }, `${format} at ${share}, ${relay.then}`);
           await t.rejects(cut.manifest, { code: 'dependency_unavailable' });
         }
       }

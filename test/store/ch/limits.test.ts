@@ -10,6 +10,7 @@ import { SqlParams } from '../../../src/query/sql.ts';
 import { createQueryRunner } from '../../../src/store/ch/query-runner.ts';
 import { createAuditReader } from '../../../src/store/ch/reader.ts';
 import { connect, limits, openAuditTable } from './audit-table.ts';
+import { startRelay } from './relay.ts';
 import { orgA, randomEvents } from './random-events.ts';
 
 const everything = { predicate: true, key: 'all' } as const;
@@ -65,6 +66,37 @@ t.test('time and memory limits, cancellation', async (t) => {
   t.same(await patient.rows({ sql: 'SELECT 1 AS one', params: new SqlParams() }, undefined), [{ one: 1 }], 'and the place is free again');
   t.same(errors, []);
   await t.rejects(table.reader.page(orgA, first, AbortSignal.abort(new Error('gone before'))), { message: 'gone before' });
+});
+
+t.test('a query that nobody waits for is killed by its id, as closing the connection is not always enough', async (t) => {
+  const table = await openAuditTable(t);
+  const relay = await startRelay(t, table.stack.clickhouseUrl);
+  const clickhouse = connect(relay.url);
+  t.teardown(() => clickhouse.close());
+  const runner = createQueryRunner({ clickhouse, gate: createGate({ running: 2, waiting: 0 }), limits: { timeoutMs: 60_000, memoryBytesMax: 1e9 }, onError: (error) => t.fail(String(error)) });
+  const endless = { sql: 'SELECT sleepEachRow(0.05) FROM numbers(100000)', params: new SqlParams(), settings: { max_block_size: '1' } };
+  const idOf = (path: string, name: string) => new URL(path, relay.url).searchParams.get(name);
+  const kills = () => relay.seen.filter(({ body }) => body.startsWith('KILL QUERY')).map(({ path }) => idOf(path, 'param_id'));
+  const queries = () => relay.seen.filter(({ body }) => body.startsWith('SELECT sleepEachRow')).map(({ path }) => idOf(path, 'query_id'));
+  const soon = async (holds: () => boolean): Promise<boolean> => {
+    for (let look = 0; look < 200 && !holds(); look += 1) await new Promise((resolve) => setTimeout(resolve, 25));
+    return holds();
+  };
+
+  const controller = new AbortController();
+  const aborted = runner.rows(endless, controller.signal);
+  aborted.catch(() => undefined);
+  t.ok(await soon(() => queries().length === 1));
+  controller.abort(new Error('gone'));
+  await t.rejects(aborted, { message: 'gone' });
+  t.ok(await soon(() => kills().length === 1));
+  const chunks = runner.rowChunks(endless, undefined);
+  await chunks.next();
+  await chunks.return(undefined);
+  t.ok(await soon(() => kills().length === 2));
+  t.same(kills(), queries());
+  await runner.rows({ sql: 'SELECT 1', params: new SqlParams() }, undefined);
+  t.equal(kills().length, 2, 'a query that came to its end is not');
 });
 
 t.test('nobody there, wrong password, not migrated, silence: dependency_unavailable without a detail of it', async (t) => {

@@ -1,6 +1,7 @@
 import t from 'tap';
 import fc from 'fast-check';
 import { filterableColumns } from '../../../src/events/columns.ts';
+import { parseTimestamp } from '../../../src/kernel/clock.ts';
 import { compileMatcher } from '../../../src/query/match.ts';
 import { filterPredicate, parseFilters } from '../../../src/query/filter.ts';
 import type { Predicate } from '../../../src/query/predicate.ts';
@@ -17,12 +18,15 @@ const value = fc.oneof(
   fc.constantFrom('a', 'b', 'allow', 'deny', 'GET', 'audit', 'activity', 'policy_decision', 'tool_call', 'ws_1', 'ws_2', 'agent', 'http', ...counters, ...trickyTexts),
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }).filter((text) => !text.includes('\0')),
 );
+/** Times that rows have, where inclusive and exclusive bounds differ. */
+const stored = fc.constantFrom(...events.map(({ timestamp }) => parseTimestamp(timestamp) ?? 0));
 const leaf = fc.oneof(
   fc.record({ in: fc.constantFrom(...filterableColumns, 'user_id', 'reason'), values: fc.array(value, { maxLength: 3 }) }),
   fc.record({ populated: fc.constantFrom(...filterableColumns) }),
   fc.record({ since: fc.integer({ min: startMicros - 10, max: startMicros + 3_600_000_000 }) }),
   fc.record({ until: fc.integer({ min: startMicros - 10, max: startMicros + 3_600_000_000 }) }),
-  fc.constantFrom(...events.map(({ timestamp }) => timestamp)).map((text): Predicate => ({ since: Date.parse(text.slice(0, 23) + 'Z') * 1000 + Number(text.slice(23, 26)) })),
+  fc.record({ since: stored }),
+  fc.record({ until: stored }),
   fc.boolean(),
 );
 const { tree } = fc.letrec<{ tree: Predicate }>((tie) => ({
