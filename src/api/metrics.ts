@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import type { AuditReader } from '../store/ch/reader.ts';
 
 /** Metrics of the api role. Labels are route patterns and codes, never ids: their number is bounded. */
 export type ApiMetrics = {
@@ -26,6 +27,18 @@ export function createApiMetrics(): ApiMetrics {
     streamEvents: new Counter({ name: 'customhouse_api_stream_events_total', help: 'Rows written to live streams', labelNames: ['route'], registers }),
     exportedRows: new Counter({ name: 'customhouse_api_exported_rows_total', help: 'Rows of complete exports', labelNames: ['format'], registers }),
   };
+}
+
+/** Audit queries and exports that run and wait right now, read when metrics are asked for. */
+export function observeReads(metrics: ApiMetrics, reader: Pick<AuditReader, 'load'>): void {
+  new Gauge({
+    name: 'customhouse_api_reads', help: 'Audit reads of this process by kind and state', labelNames: ['kind', 'state'], registers: [metrics.registry],
+    collect() {
+      for (const [kind, load] of Object.entries(reader.load())) {
+        for (const [state, count] of Object.entries(load)) this.set({ kind, state }, count);
+      }
+    },
+  });
 }
 
 /** Observes every answered request except live streams, whose length says nothing. */

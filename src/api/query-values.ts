@@ -23,7 +23,7 @@ function convertQuery(data: Record<string, unknown>, properties: Properties): vo
 function describe(error: ErrorObject, part: string): [field: string, text: string] {
   const [field = '', ...deeper] = error.instancePath.slice(1).split('/');
   const params = error.params as Record<string, unknown>;
-  if (error.keyword === 'additionalProperties' && field === '') return [String(params['additionalProperty']), part === 'querystring' ? 'not a parameter of this operation' : 'not a known field'];
+  if (error.keyword === 'additionalProperties' && field === '') return [String(params['additionalProperty']).slice(0, 100), part === 'querystring' ? 'not a parameter of this operation' : 'not a known field'];
   if (error.keyword === 'required' && field === '') return [String(params['missingProperty']), 'required'];
   if (error.keyword === 'enum') return [field, `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`];
   if (error.keyword === 'type' && Array.isArray(error.data) && params['type'] !== 'array') return [field, 'given more than once'];

@@ -18,7 +18,7 @@ import { createWorkspaceStore } from '../store/pg/workspaces.ts';
 import { createHub } from '../stream/hub.ts';
 import { buildApp } from './app.ts';
 import type { ApiDeps } from './deps.ts';
-import { createApiMetrics } from './metrics.ts';
+import { createApiMetrics, observeReads } from './metrics.ts';
 import { createLogger } from './request-log.ts';
 import { routeTable } from './routes/table.ts';
 
@@ -36,6 +36,8 @@ export function assembleApi(settings: Settings, stores: { sql: Sql; clickhouse: 
   const outbox = createOutbox({ mode: settings.environment === 'production' ? 'flag' : 'refuse', retentionDays: settings.retentionDays });
   const onError = (err: unknown): void => logger.error({ err }, 'background error');
   const reader = createAuditReader(clickhouse, settings, onError);
+  const metrics = createApiMetrics();
+  observeReads(metrics, reader);
   const { apiKeyByPrefix } = createApiKeyStore({ sql, outbox });
   const { membershipsOf } = createMembershipStore({ sql, outbox });
   const { orgById } = createOrgStore(sql);
@@ -63,7 +65,7 @@ export function assembleApi(settings: Settings, stores: { sql: Sql; clickhouse: 
       redis: () => readRedisFacts(settings.redisUrl, redisProbeMs),
       clickhouse: (signal) => clickhouse.ping(signal),
     },
-    metrics: createApiMetrics(),
+    metrics,
   };
 }
 

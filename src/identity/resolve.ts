@@ -87,18 +87,21 @@ export function createIdentity({ stores, sessionKeys, issuer, audience }: Identi
   async function bySession(token: string, askedOrg: string | undefined): Promise<Caller> {
     const claims = await verified(token);
     if (claims.userId === keyUser) throw unauthenticated('reserved user id');
-    const memberships = await stores.membershipsOf(claims.userId);
+    const orgOf = async (id: string | undefined) => (id !== undefined && isUuid(id) ? stores.orgById(id) : undefined);
+    const named = askedOrg ?? claims.orgId;
+    // Side by side: this is on the path of every request.
+    const [memberships, namedOrg] = await Promise.all([stores.membershipsOf(claims.userId), orgOf(named)]);
     const only = memberships.length === 1 ? memberships[0]?.orgId : undefined;
-    const orgId = askedOrg ?? claims.orgId ?? only;
+    const orgId = named ?? only;
     if (orgId === undefined && memberships.length > 1) throw validationError({ 'X-Org-Id': 'required: the caller is a member of several orgs' });
     const stated = orgId !== undefined && orgId === claims.orgId ? claims.role : undefined;
     const stored = memberships.find((membership) => membership.orgId === orgId)?.role;
-    const named = [stated, stored].filter((role) => role !== undefined);
-    if (orgId === undefined || named.length === 0) throw new AppError('permission_denied', 'the caller is not a member of this org');
-    if (!named.every(isRole)) throw unauthenticated('unknown role');
+    const found = [stated, stored].filter((role) => role !== undefined);
+    if (orgId === undefined || found.length === 0) throw new AppError('permission_denied', 'the caller is not a member of this org');
+    if (!found.every(isRole)) throw unauthenticated('unknown role');
     // Both are known: the lesser counts, so that a demotion works at once although the old token is still valid.
-    const role = named.reduce(lesserRole);
-    const org = isUuid(orgId) ? await stores.orgById(orgId) : undefined;
+    const role = found.reduce(lesserRole);
+    const org = namedOrg ?? await orgOf(orgId);
     if (org === undefined) throw unauthenticated('unknown org');
     const scopes = claims.scope === undefined ? new Set(roleScopes[role]) : narrowedScopes(roleScopes[role], claims.scope);
     return { kind: 'session', orgId: org.id, orgName: org.name, orgState: org.state, userId: claims.userId, role, scopes, credentialId: claims.userId };
