@@ -41,6 +41,14 @@ class BatchNotStoredError extends Error {
 export function createBatchConsumer(deps: BatchConsumerDeps): BatchConsumer {
   const { lockMs, stalledCheckMs, retryMsMin } = queueCatalog[queueName];
   const redis = connectForWorker(deps.redisUrl, deps.onError);
+  const connections = [redis];
+  const duplicate = redis.duplicate.bind(redis);
+  // The worker's blocking connection is a duplicate that BullMQ cannot close while Redis is away, so we keep hold of it.
+  redis.duplicate = (options) => {
+    const copy = duplicate(options);
+    connections.push(copy);
+    return copy;
+  };
 
   async function processJob(job: Job<BatchPointer>): Promise<void> {
     try {
@@ -70,8 +78,7 @@ export function createBatchConsumer(deps: BatchConsumerDeps): BatchConsumer {
     const stopTimer = new AbortController();
     const closed = worker.close().then(() => { stopTimer.abort(); }, deps.onError);
     await Promise.race([closed, pause(deps.closeMs ?? 10_000, undefined, { signal: stopTimer.signal }).catch(() => undefined)]);
-    redis.disconnect();
-    await Promise.race([worker.disconnect().catch(() => undefined), closed]);
+    for (const connection of connections) connection.disconnect();
   }
 
   return { close };

@@ -45,15 +45,13 @@ export function createLedger(queue: BatchQueue): { handle: (pointer: BatchPointe
     handled,
     withoutPayload,
     async handle({ id }) {
-      if (handled.has(id)) return queue.finish(id);
       const payload = await queue.payload(id);
-      if (payload === undefined) {
-        withoutPayload.push(id);
-        return;
+      if (payload !== undefined) {
+        const hashes = handled.get(id) ?? new Set();
+        handled.set(id, hashes.add(createHash('sha256').update(payload).digest('hex')));
       }
-      const hashes = handled.get(id) ?? new Set();
-      handled.set(id, hashes.add(createHash('sha256').update(payload).digest('hex')));
-      await queue.finish(id);
+      if (handled.has(id)) await queue.finish(id);
+      else withoutPayload.push(id);
     },
   };
 }
