@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Settings } from '../config/settings.ts';
 import { createKeySet } from '../identity/key-set.ts';
 import { createIdentity } from '../identity/resolve.ts';
+import { throttledErrors } from '../kernel/log.ts';
 import { readRedisFacts } from '../queue/redis-facts.ts';
 import type { ClickHouse } from '../store/ch/connection.ts';
 import { connectClickHouse } from '../store/ch/connection.ts';
@@ -34,8 +35,7 @@ const redisProbeMs = 2000;
 export function assembleApi(settings: Settings, stores: { sql: Sql; clickhouse: ClickHouse }, logger: Logger): ApiDeps {
   const { sql, clickhouse } = stores;
   const outbox = createOutbox({ mode: settings.environment === 'production' ? 'flag' : 'refuse', retentionDays: settings.retentionDays });
-  const onError = (err: unknown): void => logger.error({ err }, 'background error');
-  const reader = createAuditReader(clickhouse, settings, onError);
+  const reader = createAuditReader(clickhouse, settings, throttledErrors(logger, 'audit reader'));
   const metrics = createApiMetrics();
   observeReads(metrics, reader);
   const { apiKeyByPrefix } = createApiKeyStore({ sql, outbox });
@@ -58,7 +58,7 @@ export function assembleApi(settings: Settings, stores: { sql: Sql; clickhouse: 
       readBatchRows: (orgId, commits) => reader.batchRows(orgId, commits),
       locate: (orgId, eventId) => reader.locate(orgId, eventId),
       redisUrl: settings.redisUrl,
-      onError,
+      onError: throttledErrors(logger, 'stream hub'),
     }),
     readiness: {
       postgres: () => sql`select 1`,
