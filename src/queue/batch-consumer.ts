@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'bullmq';
 import type { Job } from 'bullmq';
 import type { BatchPointer } from './batch.ts';
@@ -50,12 +49,20 @@ export function createBatchConsumer(deps: BatchConsumerDeps): BatchConsumer {
     return copy;
   };
 
+  let running = 0;
+  let oneEnded = Promise.withResolvers<void>();
+
   async function processJob(job: Job<BatchPointer>): Promise<void> {
+    running += 1;
     try {
       await deps.handle(job.data, job.attemptsMade + 1);
     } catch (error) {
       deps.onError(error);
       throw new BatchNotStoredError();
+    } finally {
+      running -= 1;
+      oneEnded.resolve();
+      oneEnded = Promise.withResolvers();
     }
   }
 
@@ -74,12 +81,20 @@ export function createBatchConsumer(deps: BatchConsumerDeps): BatchConsumer {
   });
   worker.on('error', deps.onError);
 
+  /** Resolves when `promise` does, at the latest at the deadline. */
+  async function orDeadline(promise: Promise<unknown>, deadline: AbortSignal): Promise<void> {
+    await Promise.race([promise.catch(deps.onError), new Promise((resolve) => { deadline.addEventListener('abort', resolve, { once: true }); })]);
+  }
+
   async function close(): Promise<void> {
-    const stopTimer = new AbortController();
-    const closed = worker.close().then(() => { stopTimer.abort(); }, deps.onError);
-    await Promise.race([closed, pause(deps.closeMs ?? 10_000, undefined, { signal: stopTimer.signal }).catch(() => undefined)]);
+    const deadline = AbortSignal.timeout(deps.closeMs ?? 10_000);
+    await orDeadline(worker.pause(true), deadline);
+    while (running > 0 && !deadline.aborted) await orDeadline(oneEnded.promise, deadline);
+    // An orderly close waits for Redis, and for jobs that did not end in time; a forced one only stops the worker's timers.
+    await orDeadline(worker.close(running > 0 || redis.status !== 'ready'), deadline.aborted ? AbortSignal.timeout(1_000) : deadline);
     for (const connection of connections) connection.disconnect();
   }
 
-  return { close };
+  let closing: Promise<void> | undefined;
+  return { close: () => (closing ??= close()) };
 }
