@@ -6,6 +6,8 @@ import t from 'tap';
 import { tempDir } from './journal-fixture.ts';
 
 const execute = promisify(execFile);
+/** Without what the test runner adds to every Node process: it writes files of its own and catches signals. */
+const env = { ...process.env, NODE_OPTIONS: '' };
 
 /** Runs the child on a tmpfs of 3 MiB in a private mount namespace, which an ordinary user may make too (`-r`). */
 async function onSmallDisk(base: string, mode: string): Promise<Record<string, unknown>> {
@@ -13,7 +15,7 @@ async function onSmallDisk(base: string, mode: string): Promise<Record<string, u
   const mount = 'mount -t tmpfs -o size=3m tmpfs "$1"';
   const asUser = await execute('unshare', ['-rm', 'sh', '-c', mount, 'sh', base]).then(() => true, () => false);
   const run = ['sh', '-c', `${mount} && exec "$2" "$3" "$1" "$4"`, 'sh', base, process.execPath, join(import.meta.dirname, 'full-disk-child.ts'), mode];
-  const { stdout } = await execute('unshare', [asUser ? '-rm' : '-m', ...run]);
+  const { stdout } = await execute('unshare', [asUser ? '-rm' : '-m', ...run], { env });
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
@@ -35,7 +37,7 @@ t.test('a write that fails half way leaves nothing of itself in the segment', as
   const dir = await tempDir(t);
   // A limit on the size of a file makes the write that crosses it come back short, and the rest of it fail.
   const limited = ['-c', 'trap "" XFSZ; ulimit -f 128; exec "$@"', 'sh', process.execPath, join(import.meta.dirname, 'short-write-child.ts'), dir];
-  const { stdout } = await execute('sh', limited);
+  const { stdout } = await execute('sh', limited, { env });
   const content = await readFile(join(dir, 'open-000000000001.log'), 'utf8');
   t.same(JSON.parse(stdout), ['written', 'EFBIG', 'EFBIG', 'written']);
   t.equal(content, 'a'.repeat(60_000) + 'c'.repeat(1_000));
