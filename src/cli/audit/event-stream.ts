@@ -20,8 +20,11 @@ const retryMsMin = 250;
 const retryMsMax = 15_000;
 const eventCharactersMax = 8 * 1_048_576;
 
-/** One connection. Ends when the server closes it; throws CommandFailure when it cannot be made or breaks. */
-async function* connection(target: ApiTarget, path: string, params: Params, lastEventId: string | undefined, signal: AbortSignal): AsyncGenerator<StreamedEvent> {
+type Place = { lastEventId: string | undefined };
+
+/** One connection, from `place` on, which it keeps up to date. Ends when the server closes it; throws CommandFailure when it cannot be made or breaks. */
+async function* connection(target: ApiTarget, path: string, params: Params, place: Place, signal: AbortSignal): AsyncGenerator<StreamedEvent> {
+  const { lastEventId } = place;
   const silence = new AbortController();
   let timer = setTimeout(() => silence.abort(), silenceMs);
   const alive = (): void => {
@@ -37,7 +40,11 @@ async function* connection(target: ApiTarget, path: string, params: Params, last
     if (!response.ok || response.body === null) throw refusal(response.status, await response.text());
     const watched = response.body.pipeThrough(new TransformStream<Uint8Array, Uint8Array>({ transform(bytes, controller) { alive(); controller.enqueue(bytes); } }));
     const events = watched.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream({ maxBufferSize: eventCharactersMax }));
-    for await (const event of events) yield { id: event.id ?? '', data: event.data };
+    for await (const event of events) {
+      yield { id: event.id ?? '', data: event.data };
+      // After the yield: an event counts as seen when it has been dealt with.
+      if (event.id !== undefined && event.id !== '') place.lastEventId = event.id;
+    }
   } catch (error) {
     throw error instanceof CommandFailure ? error : unreachable(target, error);
   } finally {
@@ -50,12 +57,11 @@ async function* connection(target: ApiTarget, path: string, params: Params, last
  * seen, so none is lost and none comes twice. Throws CommandFailure when the API refuses it (4xx).
  */
 export async function* followStream(target: ApiTarget, path: string, params: Params, { lastEventId, signal, onRetry }: StreamOptions): AsyncGenerator<StreamedEvent> {
-  let last = lastEventId;
+  const place: Place = { lastEventId };
   let pauseMs = retryMsMin;
   while (!signal.aborted) {
     try {
-      for await (const event of connection(target, path, params, last, signal)) {
-        if (event.id !== '') last = event.id;
+      for await (const event of connection(target, path, params, place, signal)) {
         pauseMs = retryMsMin;
         yield event;
       }

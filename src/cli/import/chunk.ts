@@ -35,8 +35,8 @@ export async function parseChunk(lines: readonly InputLine[], firstLine: number,
 }
 
 /** The rows that are not stored yet. */
-export async function newRows(rows: readonly ParsedRow[], storedIds: StoredIds, signal: AbortSignal): Promise<readonly ParsedRow[]> {
-  const stored = await storedIds(rows, signal);
+export async function newRows(rows: readonly ParsedRow[], storedIds: StoredIds): Promise<readonly ParsedRow[]> {
+  const stored = await storedIds(rows);
   return stored.size === 0 ? rows : rows.filter((row) => !stored.has(row.id));
 }
 

@@ -7,6 +7,7 @@ import { appendRows, newRows, parseChunk } from './chunk.ts';
 import type { ReadBytes } from './lines.ts';
 import { readLineChunks } from './lines.ts';
 import type { RetentionOf } from './parse-row.ts';
+import { withPatience } from './patience.ts';
 import type { Progress } from './progress.ts';
 import type { Rejects } from './rejects.ts';
 
@@ -39,6 +40,7 @@ export type ReadFileDeps = {
  */
 export async function readFile(deps: ReadFileDeps): Promise<Checkpoint> {
   const { stateDir, journal, progress, rejects, signal } = deps;
+  const patience = { signal, note: progress.note };
   let at = deps.from;
   let doubtful = deps.doubtful;
   // Stands before any row, so that a run that dies in its first chunk is known to have begun.
@@ -49,8 +51,9 @@ export async function readFile(deps: ReadFileDeps): Promise<Checkpoint> {
       await sleep(20);
     }
     if (signal.aborted) return at;
-    const { rows, rejected } = await parseChunk(lines, at.lines + 1, { org: at.org ?? undefined, retentionOf: deps.retentionOf });
-    const wanted = doubtful || at.checking ? await newRows(rows, deps.storedIds, signal) : rows;
+    const { lines: linesBefore, org } = at;
+    const { rows, rejected } = await withPatience(() => parseChunk(lines, linesBefore + 1, { org: org ?? undefined, retentionOf: deps.retentionOf }), patience);
+    const wanted = doubtful || at.checking ? await withPatience(() => newRows(rows, deps.storedIds), patience) : rows;
     doubtful = false;
     await appendRows(journal, wanted);
     for (const { line, problems } of rejected) rejects.add(line, problems);

@@ -81,9 +81,14 @@ export async function runImport(path: string, options: ImportOptions, io: Import
       }
       const rejects = await createRejects({ path: rejectedPath, keptBytes: from.rejectedBytes, count: from.rejected, show: progress.note });
       const read = file === undefined ? readFromStream(io.stdin) : readFrom(file, from.offset);
-      let done: Checkpoint;
+      let done: Checkpoint = from;
       try {
         done = await readFile({ ...parts, stateDir: dir, from, doubtful: plan.doubtful, read, rejects, progress, signal, retentionOf: createRetentionLookup(parts.orgs, settings.retentionDays) });
+      } catch (error) {
+        if (!signal.aborted) throw error;
+        // Ctrl-C while a store was down: the place of the last checkpoint is kept.
+        progress.note(error instanceof Error ? error.message : String(error));
+        done = await readCheckpoint(dir) ?? from;
       } finally {
         await rejects.close();
       }
