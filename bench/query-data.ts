@@ -21,9 +21,10 @@ WITH number + ${from} AS n,
   cityHash64(n, 2) % 100 AS kind,
   toUInt32(pow(${share(3)}, 2) * 400) AS ws_no, concat('ws-', toString(org_no), '-', toString(ws_no)) AS ws,
   ${sinceMs} * 1000 + intDiv(n * ${days * 86_400_000_000}, ${rowCount}) + cityHash64(n, 4) % 500 AS micros,
-  cityHash64(n, 5) % 100 < 14 AS denied, toInt64(pow(${share(6)}, 2) * 4000) AS tokens
+  cityHash64(n, 5) % 100 < 14 AS denied, toInt64(pow(${share(6)}, 2) * 4000) AS tokens,
+  lower(leftPad(hex(toUInt64(intDiv(micros, 1000))), 12, '0')) AS h0, substring(h0, length(h0) - 11) AS h, lower(concat(hex(cityHash64(n, 7)), hex(cityHash64(n, 18)), '0000')) AS r
 SELECT
-  reinterpretAsUUID(reverse(unhex(concat(lower(hex(bitShiftLeft(toUInt64(intDiv(micros, 1000)), 16) + 28672 + n % 4096)), lower(hex(bitOr(bitAnd(cityHash64(n, 7), 4611686018427387903), 9223372036854775808))))))) AS id,
+  toUUID(concat(substring(h, 1, 8), '-', substring(h, 9, 4), '-7', substring(r, 1, 3), '-8', substring(r, 4, 3), '-', substring(r, 7, 12))) AS id,
   if(org_no = 0, '${orgId}', concat('00000000-0000-7000-8000-', leftPad(toString(org_no), 12, '0'))) AS org_id,
   concat('user-', toString(ws_no % 40)) AS user_id,
   fromUnixTimestamp64Micro(toInt64(micros), 'UTC') AS timestamp, toInt64(n) AS source_seq,
