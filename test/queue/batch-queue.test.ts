@@ -98,3 +98,38 @@ t.test('a batch whose handling fails is tried again until it works, and the erro
   t.match(stored, /batch not stored/);
   t.notMatch(stored, /secret/);
 });
+
+t.test('payloads alone never bring Redis to its maxmemory, where BullMQ could not hand out a job', async (t) => {
+  const { redisUrl } = await startStack(t, { redis: { maxMemoryBytes: 8_388_608 } });
+  const queue = openQueue(t, redisUrl);
+  const redis = plainRedis(t, redisUrl);
+  let queued = 0;
+  while (await queue.enqueue(makeBatch(700_000)) === 'queued') queued += 1;
+  t.ok(queued >= 3, `${queued} batches fit`);
+  const memory = await redis.info('memory');
+  t.ok(Number(/used_memory:(\d+)/.exec(memory)?.[1]) < 0.95 * 8_388_608);
+  const ledger = createLedger(queue);
+  consume(t, redisUrl, ledger.handle);
+  await until('all of them handled', () => ledger.handled.size === queued);
+});
+
+t.test('out of memory: done is marked, new batches wait, and the newer half of the payloads is given back', async (t) => {
+  const { redisUrl } = await startStack(t, { redis: true });
+  const queue = openQueue(t, redisUrl);
+  const redis = plainRedis(t, redisUrl);
+  const batches = Array.from({ length: 5 }, () => makeBatch(100_000));
+  for (const batch of batches) await queue.enqueue(batch);
+  const [stored, ...waiting] = batches.map(({ id }) => id);
+  if (stored === undefined) throw new Error('no batch');
+  await redis.config('SET', 'maxmemory-policy', 'noeviction', 'maxmemory', '500000');
+  await t.rejects(redis.set('probe', 'x'), /OOM/, 'Redis refuses writes');
+  await queue.finish(stored);
+  t.same(await queue.areDone([stored]), [true]);
+  t.equal(await queue.payload(stored), undefined);
+  t.equal(await queue.enqueue(makeBatch(100)), 'over_budget');
+  t.same(await queue.areQueued(waiting), [true, true, false, false]);
+  await redis.config('SET', 'maxmemory', '0');
+  t.same(await queue.areQueued(waiting), [true, true, false, false], 'with memory nothing is given back');
+  for (const batch of batches) t.equal(await queue.enqueue(batch), 'queued');
+  t.same(await queue.areQueued(waiting), [true, true, true, true]);
+});
