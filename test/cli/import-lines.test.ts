@@ -38,14 +38,18 @@ t.test('lines are those of the file, however it is read', async (t) => {
 });
 
 t.test('chunks are the same from every chunk\'s start: what a resumed import relies on', async (t) => {
-  const bytes = Buffer.from(Array.from({ length: 90_000 }, (_, n) => `{"n":${n},"pad":"${'x'.repeat(n % 300)}"}\n`).join(''));
-  const chunks = await chunksOf(bytes);
-  t.ok(chunks.length > 3);
-  t.ok(chunks.slice(0, -1).every((chunk) => chunk.lines.length >= chunkLines));
-  t.equal(texts(chunks).length, 90_000);
-  for (const [at, chunk] of chunks.slice(0, -1).entries()) {
-    const again = await chunksOf(bytes, [1_000_003], chunk.endOffset);
-    t.same(again.map((one) => one.endOffset), chunks.slice(at + 1).map((one) => one.endOffset));
+  const short = Array.from({ length: 25_000 }, (_, n) => `{"n":${n}}\n`).join('');
+  const middle = Array.from({ length: 40_000 }, (_, n) => `{"n":${n},"pad":"${'x'.repeat(n % 900)}"}\n`).join('');
+  const wide = Array.from({ length: 12 }, (_, n) => `"${'w'.repeat(lineBytesMax - 100 * n)}"\n`).join('');
+  for (const file of [short, middle, wide, wide + short, middle + wide + short, short + 'v'.repeat(lineBytesMax * 3) + middle]) {
+    const bytes = Buffer.from(file);
+    const chunks = await chunksOf(bytes);
+    t.equal(chunks.at(-1)?.endOffset, bytes.length);
+    t.ok(chunks.every((chunk) => chunk.lines.length <= chunkLines));
+    for (const [at, { endOffset }] of chunks.slice(0, -1).entries()) {
+      const again = await chunksOf(bytes, [1_000_003], endOffset);
+      t.same(again.map((one) => [one.endOffset, one.lines.length]), chunks.slice(at + 1).map((one) => [one.endOffset, one.lines.length]));
+    }
   }
 });
 

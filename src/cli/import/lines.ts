@@ -15,11 +15,11 @@ const blockBytes = 1_048_576;
 const newline = 10;
 
 /**
- * A chunk ends with the block that brings it to one of these. From the same offset of the same file the chunks are always the same:
- * that is what lets a resumed import know which lines may be in already (checkpoint.ts). Changing one makes unfinished imports unsafe.
+ * A chunk ends with the line that brings it to so many lines, which make one batch, or to so many bytes; where it ends depends on nothing
+ * else. That lets a resumed import know which lines may be in already (read-file.ts); changing one of these makes unfinished ones unsafe.
  */
-export const chunkLines = 20_000;
-export const chunkBytes = 16 * 1_048_576;
+export const chunkLines = 10_000;
+export const chunkBytes = 8 * 1_048_576;
 
 export function readFrom(file: FileHandle, offset: number): ReadBytes {
   let position = offset;
@@ -61,6 +61,17 @@ function checked(text: string): InputLine {
   return { text };
 }
 
+/** Length of the first `count` lines of `bytes`, or of those up to the one that reaches `bytesMax`, or of all when that is less. */
+function lengthOfLines(bytes: Buffer, count: number, bytesMax: number): number {
+  let end = 0;
+  for (let left = count; left > 0 && end < bytesMax; left -= 1) {
+    const found = bytes.indexOf(newline, end);
+    if (found === -1) return bytes.length;
+    end = found + 1;
+  }
+  return end;
+}
+
 /** `whole` holds complete lines only. Decoding them together is several times faster than one by one. */
 function decode(whole: Buffer, lines: InputLine[]): void {
   if (isUtf8(whole)) {
@@ -84,18 +95,22 @@ function decode(whole: Buffer, lines: InputLine[]): void {
 export async function* readLineChunks(read: ReadBytes, startOffset: number): AsyncGenerator<LineChunk> {
   let lines: InputLine[] = [];
   let carried = Buffer.alloc(0);
+  // Used again for every block: what is kept of one is copied, and texts are copies anyway.
+  let block = Buffer.allocUnsafe(blockBytes);
   let offset = startOffset;
   let chunkStart = startOffset;
   let tooLong = false;
   for (;;) {
-    // A block reaches from the offset to a multiple of its size, what was carried included: so it does not depend on what was read before.
-    const block = Buffer.allocUnsafe((Math.floor(carried.length / blockBytes) + 1) * blockBytes);
+    const size = (Math.floor(carried.length / blockBytes) + 1) * blockBytes;
+    if (block.length < size) block = Buffer.allocUnsafe(size);
     carried.copy(block);
-    const wanted = block.length - carried.length;
-    const count = await read(block, carried.length);
+    const wanted = size - carried.length;
+    const count = await read(block.subarray(0, size), carried.length);
     const filled = block.subarray(0, carried.length + count);
-    const end = count < wanted;
-    let whole = end ? filled : filled.subarray(0, filled.lastIndexOf(newline) + 1);
+    const complete = count < wanted ? filled : filled.subarray(0, filled.lastIndexOf(newline) + 1);
+    let whole = complete.subarray(0, lengthOfLines(complete, chunkLines - lines.length, chunkBytes - (offset - chunkStart)));
+    const cut = whole.length < complete.length;
+    const end = count < wanted && !cut;
     carried = Buffer.from(filled.subarray(whole.length));
     offset += whole.length;
     if (tooLong && whole.length > 0) {
@@ -106,7 +121,7 @@ export async function* readLineChunks(read: ReadBytes, startOffset: number): Asy
       tooLong = false;
     }
     if (whole.length > 0) decode(whole.at(-1) === newline ? whole.subarray(0, -1) : whole, lines);
-    if (carried.length > lineBytesMax) {
+    if (!cut && carried.length > lineBytesMax) {
       offset += carried.length;
       carried = Buffer.alloc(0);
       tooLong = true;
