@@ -1,4 +1,5 @@
 import { formatTimestamp, parseTimestamp } from '../kernel/clock.ts';
+import type { Column } from './columns.ts';
 import { columns } from './columns.ts';
 import type { AuditEvent } from './event.ts';
 
@@ -10,6 +11,8 @@ export type StoredRow = Readonly<Record<string, unknown>>;
 
 const orgPrefix = '{"org_id":"';
 const uuidLength = 36;
+const proxyEventType = 'policy_decision';
+const eventTypeAt = columns.filter((column) => column.name !== 'org_id').findIndex((column) => column.name === 'event_type');
 
 /** `2026-11-20T10:00:00.123456Z` to ClickHouse's `2026-11-20 10:00:00.123456`, which needs no parsing mode. */
 export function storedTimestamp(timestamp: string): string {
@@ -86,6 +89,11 @@ function parsedTexts(values: Record<string, string>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(values).map(([key, value]): [string, unknown] => [key, JSON.parse(value)]));
 }
 
+/** Amounts as numbers; ClickHouse may quote them. */
+function integers(values: Record<string, unknown>): Record<string, number> {
+  return Object.fromEntries(Object.entries(values).map(([key, amount]) => [key, Number(amount)]));
+}
+
 function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return true;
   if (Array.isArray(value)) return value.length === 0;
@@ -94,39 +102,56 @@ function isEmpty(value: unknown): boolean {
   return true;
 }
 
+/** Sets one column of an answered event, or leaves it out when the stored value is empty. */
+function answerColumn(event: Record<string, unknown>, { name, kind }: Column, value: unknown, proxied: boolean): void {
+  switch (kind) {
+    case 'time':
+      event[name] = `${String(value).slice(0, 10)}T${String(value).slice(11, 26)}Z`;
+      break;
+    case 'seq':
+      event[name] = Number(value);
+      break;
+    case 'count':
+      if (proxied || (value !== undefined && value !== 0)) event[name] = value ?? 0;
+      break;
+    case 'json':
+      if (!isEmpty(value)) event[name] = JSON.parse(value as string);
+      break;
+    case 'integers':
+      if (!isEmpty(value)) event[name] = integers(value as Record<string, unknown>);
+      break;
+    case 'values':
+      if (!isEmpty(value)) event[name] = parsedTexts(value as Record<string, string>);
+      break;
+    case 'uuid':
+    case 'text':
+    case 'texts':
+    case 'list':
+      if (!isEmpty(value)) event[name] = value;
+      break;
+    default:
+      kind satisfies never;
+  }
+}
+
 /** A stored row in the API's form: absent and empty columns left out, timestamp with six digits, JSON texts parsed (contract 2.1). */
 export function decodeRow(row: StoredRow): AuditEvent {
-  const proxied = row['event_type'] === 'policy_decision';
+  const proxied = row['event_type'] === proxyEventType;
   const event: Record<string, unknown> = {};
-  for (const { name, kind } of columns) {
-    const value = row[name];
-    switch (kind) {
-      case 'time':
-        event[name] = `${String(value).slice(0, 10)}T${String(value).slice(11, 26)}Z`;
-        break;
-      case 'seq':
-        event[name] = Number(value);
-        break;
-      case 'count':
-        if (proxied || (value !== undefined && value !== 0)) event[name] = value ?? 0;
-        break;
-      case 'json':
-        if (!isEmpty(value)) event[name] = JSON.parse(value as string);
-        break;
-      case 'integers':
-        if (!isEmpty(value)) event[name] = Object.fromEntries(Object.entries(value as Record<string, unknown>).map(([key, amount]) => [key, Number(amount)]));
-        break;
-      case 'values':
-        if (!isEmpty(value)) event[name] = parsedTexts(value as Record<string, string>);
-        break;
-      case 'uuid':
-      case 'text':
-      case 'texts':
-      case 'list':
-        if (!isEmpty(value)) event[name] = value;
-        break;
-      default:
-        kind satisfies never;
+  for (const column of columns) answerColumn(event, column, row[column.name], proxied);
+  return event as AuditEvent;
+}
+
+/** The same for a row that came as a list of values, in the order of `columns` without `org_id`: pages are read so, as the names would cost more than the values. */
+export function decodeValues(orgId: string, values: readonly unknown[]): AuditEvent {
+  const proxied = values[eventTypeAt] === proxyEventType;
+  const event: Record<string, unknown> = {};
+  for (let at = 0, index = 0; index < columns.length; index += 1) {
+    const column = columns[index] as Column;
+    if (column.name === 'org_id') event['org_id'] = orgId;
+    else {
+      answerColumn(event, column, values[at], proxied);
+      at += 1;
     }
   }
   return event as AuditEvent;

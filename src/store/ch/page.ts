@@ -1,6 +1,6 @@
 import { columns } from '../../events/columns.ts';
 import type { AuditEvent } from '../../events/event.ts';
-import { decodeRow } from '../../events/line.ts';
+import { decodeValues } from '../../events/line.ts';
 import type { Order, RowKey } from '../../query/cursor.ts';
 import type { PageRequest } from '../../query/page-request.ts';
 import { rowKey } from '../../query/page-request.ts';
@@ -46,7 +46,7 @@ export function pageStatement(table: string, orgId: string, query: PageQuery, se
   return { sql: `SELECT ${selected.join(', ')} FROM ${table} WHERE ${conditions.join(' AND ')} ${orderBy(query.order)}${limit}`, params };
 }
 
-type Row = Record<string, unknown>;
+const idAt = answeredColumns.indexOf('id');
 
 /**
  * One page (contract 4.1). A row stored twice and not yet merged (the same file imported twice) is answered once: its copies are
@@ -59,11 +59,10 @@ export async function readPage(runner: QueryRunner, table: string, orgId: string
   let more = predicate !== false;
   while (more && events.length < limit) {
     const wanted = limit - events.length;
-    const rows = await runner.rows<Row>(pageStatement(table, orgId, { predicate, order, after, limit: wanted }), signal);
+    const rows = await runner.tuples(pageStatement(table, orgId, { predicate, order, after, limit: wanted }), signal);
     for (const row of rows) {
-      if (row['id'] === events.at(-1)?.id) continue;
-      row['org_id'] = orgId;
-      events.push(decodeRow(row));
+      if (row[idAt] === events.at(-1)?.id) continue;
+      events.push(decodeValues(orgId, row));
     }
     const last = events.at(-1);
     more = rows.length === wanted && last !== undefined;

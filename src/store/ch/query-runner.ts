@@ -19,6 +19,8 @@ export type RowText = { readonly text: string; json: () => unknown };
  */
 export type QueryRunner = {
   rows: <T>(statement: Statement, signal: AbortSignal | undefined) => Promise<T[]>;
+  /** Rows as lists of values in the order of the SELECT: a third of the bytes and of the parsing of `rows` when columns are many. */
+  tuples: (statement: Statement, signal: AbortSignal | undefined) => Promise<unknown[][]>;
   /** Rows in chunks as they arrive, with back-pressure. The generator must be drained or returned. */
   rowChunks: (statement: Statement, signal: AbortSignal | undefined) => AsyncGenerator<readonly RowText[]>;
   /** The raw bytes of the answer in a format named in the SQL; `release` must be called once the stream has ended. */
@@ -79,11 +81,11 @@ export function createQueryRunner(deps: { clickhouse: ClickHouse; gate: Gate; li
     return () => signal.removeEventListener('abort', cut);
   }
 
-  async function* rowChunks(statement: Statement, signal: AbortSignal | undefined): AsyncGenerator<readonly RowText[]> {
+  async function* rowChunks(statement: Statement, signal: AbortSignal | undefined, format: 'JSONEachRow' | 'JSONCompactEachRow' = 'JSONEachRow'): AsyncGenerator<readonly RowText[]> {
     const { request, release, stop } = await admitted(statement, signal);
     let over = false;
     try {
-      const stream = (await client.query({ ...request, format: 'JSONEachRow' })).stream();
+      const stream = (await client.query({ ...request, format })).stream();
       const letGo = cutOnAbort(stream, request.abort_signal);
       try {
         for await (const rows of stream) yield rows;
@@ -106,7 +108,12 @@ export function createQueryRunner(deps: { clickhouse: ClickHouse; gate: Gate; li
       for await (const chunk of rowChunks(statement, signal)) for (const row of chunk) found.push(row.json() as T);
       return found;
     },
-    rowChunks,
+    async tuples(statement, signal) {
+      const found: unknown[][] = [];
+      for await (const chunk of rowChunks(statement, signal, 'JSONCompactEachRow')) for (const row of chunk) found.push(row.json() as unknown[]);
+      return found;
+    },
+    rowChunks: (statement, signal) => rowChunks(statement, signal),
     async bytes(statement, signal) {
       const { request, release, stop } = await admitted(statement, signal);
       try {
