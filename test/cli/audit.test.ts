@@ -34,7 +34,7 @@ function ndjson<T>(text: string): T[] {
 
 const escape = String.fromCharCode(27);
 
-t.test('the audit commands over a real API', async (t) => {
+t.test('the audit commands over a real API', { timeout: 110_000 }, async (t) => {
   const rig = await startPipeline(t);
   const [one] = rig.orgIds;
   await rig.startWorker();

@@ -18,7 +18,7 @@ async function killedAfter(dataDir: string, path: string, ms: number): Promise<b
   return (await ended) === 'SIGKILL';
 }
 
-t.test('kill -9 at any point: the next run continues, nothing is lost or doubled', async (t) => {
+t.test('kill -9 at any point: the next run continues, nothing is lost or doubled', { timeout: 110_000 }, async (t) => {
   const rig = await startPipeline(t);
   const [one, two] = rig.orgIds;
   const worker = await rig.startWorker();

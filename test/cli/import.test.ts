@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { importFile, rows, startPipeline } from './pipeline-rig.ts';
 
-t.test('import through the whole pipeline', async (t) => {
+t.test('import through the whole pipeline', { timeout: 110_000 }, async (t) => {
   const rig = await startPipeline(t);
   const [one, two] = rig.orgIds;
   await rig.startWorker();
