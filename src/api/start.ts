@@ -22,6 +22,7 @@ import type { ApiDeps } from './deps.ts';
 import { createApiMetrics, observeReads } from './metrics.ts';
 import { createLogger } from './request-log.ts';
 import { routeTable } from './routes/table.ts';
+import { trackSilentSockets } from './silent-sockets.ts';
 
 export type RunningApi = {
   readonly url: string;
@@ -86,6 +87,7 @@ export async function startApi(settings: Settings, logger: Logger = createLogger
   };
   try {
     const app = await buildApp(deps, routeTable);
+    const endSilentSockets = trackSilentSockets(app.server);
     await app.listen({ host: settings.host, port: settings.apiPort });
     const { address, family, port } = app.server.address() as AddressInfo;
     const url = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
@@ -94,6 +96,7 @@ export async function startApi(settings: Settings, logger: Logger = createLogger
     const drain = async (): Promise<void> => {
       const cut = setTimeout(() => app.server.closeAllConnections(), settings.shutdownMs);
       const closed = app.close();
+      endSilentSockets();
       await deps.hub.stop();
       await closed;
       clearTimeout(cut);

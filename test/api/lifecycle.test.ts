@@ -50,6 +50,17 @@ t.test('stop does not wait longer than it may for a client that does not finish 
   t.notMatch(answer, 'request_timeout', 'the half one was cut off, its time was not waited for');
 });
 
+t.test('stop does not wait for a connection that never said anything', async (t) => {
+  const { settings } = await startLiveApi(t);
+  const api = await startApi({ ...settings, shutdownMs: 600_000 }, createLogger('silent'));
+  const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await new Promise((resolve) => socket.once('connect', resolve));
+  t.equal((await ask(api.url, '/healthz', undefined)).status, 200, 'so the server has accepted the one before');
+  await api.stop();
+  await closed;
+});
+
 t.test('a client that goes away cancels its query, and that is no error', async (t) => {
   let began = (): void => undefined;
   const asked = new Promise<void>((resolve) => (began = resolve));

@@ -60,6 +60,8 @@ export function registerTail(audit: Command): void {
       process.once('SIGINT', () => interrupted.abort());
       process.once('SIGTERM', () => interrupted.abort());
       await runTail(options, process.stdout, process.stderr, interrupted.signal);
+      // Rows may still wait for the reader of a pipe, and an exit would drop them.
+      await new Promise<void>((written) => void process.stdout.write('', () => written()));
       // A connection that was left in the middle of a stream would keep the process for its keep-alive time.
       process.exit(0);
     }));
