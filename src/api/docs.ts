@@ -32,15 +32,24 @@ export async function registerDocs(app: FastifyInstance, publicBaseUrl: string |
     transform: ({ schema, url }) => {
       const answers = (schema as { response?: Record<string, unknown> } | undefined)?.response ?? {};
       const failure = { description: 'An error', content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } };
-      return { schema: { ...schema, response: { ...answers, default: failure } }, url };
+      const querystring = withoutDefaults((schema as { querystring?: ObjectSchema } | undefined)?.querystring);
+      return { schema: { ...schema, ...(querystring === undefined ? {} : { querystring }), response: { ...answers, default: failure } }, url };
     },
   });
   await app.register(swaggerUi, {
     routePrefix: docsPath,
     staticCSP: pagePolicy,
     theme: { title: 'Customhouse API' },
-    uiConfig: { deepLinking: true, docExpansion: 'list', persistAuthorization: false, validatorUrl: null },
+    // The bare layout: no bar with another project's logo and an address field.
+    uiConfig: { layout: 'BaseLayout', deepLinking: true, docExpansion: 'list', persistAuthorization: false, validatorUrl: null },
   });
+}
+
+type ObjectSchema = { readonly properties: Readonly<Record<string, { readonly default?: unknown }>>; readonly required?: readonly string[] };
+
+/** A parameter with a default is required in a handler's types, as validation fills it in; a caller may leave it out. */
+function withoutDefaults(schema: ObjectSchema | undefined): ObjectSchema | undefined {
+  return schema === undefined ? undefined : { ...schema, required: (schema.required ?? []).filter((name) => schema.properties[name]?.default === undefined) };
 }
 
 const text = { type: 'string' as const };

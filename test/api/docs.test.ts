@@ -23,6 +23,7 @@ t.test('the document lists every route of the table and no other', async (t) => 
     t.ok(operation?.responses['200']?.description, `${row.path}: answer`);
     t.ok(operation?.responses['default'], `${row.path}: error`);
     t.equal(operation?.security.length, row.scopes === 'public' ? 0 : row.stream === true ? 3 : 2, `${row.path}: credentials`);
+    t.same(operation?.parameters?.filter((parameter) => parameter.required === true && parameter.in === 'query') ?? [], [], `${row.path}: every query parameter may be left out`);
     for (const parameter of operation?.parameters ?? []) t.ok(parameter.schema !== undefined && (parameter.in !== 'path' || parameter.required === true), `${row.path}: ${parameter.name}`);
     t.same(operation?.['x-scopes'] ?? [], row.scopes === 'public' ? [] : row.scopes, `${row.path}: scopes`);
     t.same((operation?.parameters ?? []).filter((parameter) => parameter.in === 'path').map((parameter) => parameter.name), [...row.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]), `${row.path}: path parameters`);
