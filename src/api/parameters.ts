@@ -34,7 +34,7 @@ export const apiKey = Type.Optional(Type.String({ description: 'API key, for cli
 export const groupBy = Type.Optional(Type.String({ description: `Comma-separated dimensions, as in \`destination,decision\`: ${dimensionColumns.join(', ')}` }));
 export const timeBucket = Type.Optional(Type.String({ description: `\`auto\`, \`5m\`, \`15m\`, \`1h\`, \`6h\` or \`1d\`; \`auto\` takes the finest that gives at most ${autoPointsMax} points` }));
 export const bucketBy = Type.Optional(Type.String({
-  description: `\`column:b1,b2,…\` with at most ${boundsMax} ascending bounds, on latency_ms, transforms_applied, validations_applied or debits.<key>; labels \`<b1\`, \`b1-b2\`, \`>=bn\`. For example \`latency_ms:10,100,1000\`. Not together with time_bucket`,
+  description: `\`column:b1,b2,…\` with at most ${boundsMax} ascending bounds, on latency_ms, transforms_applied, validations_applied or \`debits.<key>\`; labels \`<b1\`, \`b1-b2\`, \`>=bn\`. For example \`latency_ms:10,100,1000\`. Not together with time_bucket`,
 }));
 export const metric = Type.String({ default: 'count', description: '`count`, `sum:<debits key>`, `avg:latency_ms`; also `min:`, `max:`, `p50:`, `p90:`, `p95:` and `p99:latency_ms`' });
 export const top = Type.Optional(Type.String({ description: `\`N:dimension\` keeps the N largest values (N to ${topMax}) of a dimension of group_by, as in \`5:destination\`` }));
