@@ -2,7 +2,10 @@ import { relative } from 'node:path';
 import type { DevFile } from '../dev-file.ts';
 import { devFilePath } from '../dev-file.ts';
 
-/** What `up` says when everything answers: addresses, a key, and lines that work when they are pasted as they are. */
+/**
+ * What `up` says when everything answers: addresses, a key, and lines that work when they are pasted as they are, also into zsh, which
+ * takes a comment for a command: no quotes or brackets in those.
+ */
 export function welcome(file: DevFile, dataDir: string, running: 'here' | 'in the background'): string {
   const demo = file.orgs.find((org) => org.name === 'demo');
   if (demo === undefined) throw new Error('the demo org is missing from what was seeded');
@@ -20,7 +23,7 @@ export function welcome(file: DevFile, dataDir: string, running: 'here' | 'in th
 
   Try, in another terminal:
 
-# import a thousand rows of a made-up org's month
+# import a thousand made-up rows
 scripts/customhouse import examples/events.ndjson --org ${demo.org_id}${option}
 
 # the newest rows
@@ -29,7 +32,7 @@ curl -H "Authorization: Bearer ${demo.api_key}" "${file.base_url}/v1/audit?limit
 # watch new rows arrive
 curl -N "${file.base_url}/v1/audit/stream?api_key=${demo.api_key}"
 
-# call out as an agent: denied (its workspace has no policy yet), and recorded
+# call out as an agent, which is denied and recorded: its workspace has no policy yet
 curl -x "http://agent:${token}@${new URL(file.proxy_url).host}" http://example.com/
 
   ${running === 'here' ? 'Ctrl-C stops everything in order' : `Everything runs in the background. scripts/customhouse down${option} stops it`}; the data stays, and the next run continues with it.
