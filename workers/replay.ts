@@ -1,3 +1,4 @@
+import { parseJson } from '../src/kernel/json.ts';
 import { parseTimestamp } from '../src/kernel/clock.ts';
 import { lineOrg } from '../src/events/line.ts';
 import { compressLines } from '../src/queue/payload.ts';
@@ -17,7 +18,7 @@ const lettersMax = 1_000;
 export function unstampedLine(line: Buffer): UnstampedLine | { readonly problem: string } {
   let row: unknown;
   try {
-    row = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(line));
+    row = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(line));
   } catch {
     return { problem: 'not a line of JSON in UTF-8' };
   }

@@ -1,4 +1,5 @@
 import { formatTimestamp, parseTimestamp } from '../kernel/clock.ts';
+import { parseJson } from '../kernel/json.ts';
 import type { Column } from './columns.ts';
 import { columns } from './columns.ts';
 import type { AuditEvent } from './event.ts';
@@ -54,7 +55,7 @@ function wellFormed(value: unknown): unknown {
  */
 export function encodeLine(event: AuditEvent, retentionDays: number): string {
   const line = lineOf(event, retentionDays);
-  return line.includes('\\ud') ? lineOf(wellFormed(JSON.parse(JSON.stringify(event))) as AuditEvent, retentionDays) : line;
+  return line.includes('\\ud') ? lineOf(wellFormed(parseJson(JSON.stringify(event))) as AuditEvent, retentionDays) : line;
 }
 
 function lineOf(event: AuditEvent, retentionDays: number): string {
@@ -86,7 +87,7 @@ export function lineOrg(line: string): string | undefined {
 }
 
 function parsedTexts(values: Record<string, string>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(values).map(([key, value]): [string, unknown] => [key, JSON.parse(value)]));
+  return Object.fromEntries(Object.entries(values).map(([key, value]): [string, unknown] => [key, parseJson(value)]));
 }
 
 /** Amounts as numbers; ClickHouse may quote them. */
@@ -115,7 +116,7 @@ function answerColumn(event: Record<string, unknown>, { name, kind }: Column, va
       if (proxied || (value !== undefined && value !== 0)) event[name] = value ?? 0;
       break;
     case 'json':
-      if (!isEmpty(value)) event[name] = JSON.parse(value as string);
+      if (!isEmpty(value)) event[name] = parseJson(value as string);
       break;
     case 'integers':
       if (!isEmpty(value)) event[name] = integers(value as Record<string, unknown>);

@@ -15,7 +15,8 @@ const problemCharactersMax = 400;
 
 // Every bound below keeps a row within what its column holds: ClickHouse wraps integers out of range without a word.
 const safeInteger = { type: 'integer', minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
-const mapOf = (values: object | true): object => ({ type: 'object', additionalProperties: values, maxProperties: 1024, propertyNames: { maxLength: 512 } });
+/** Map keys are names of counters, credentials and transforms (contract 2.7); none needs an escape in JSON. */
+const mapOf = (values: object | true): object => ({ type: 'object', additionalProperties: values, maxProperties: 1024, propertyNames: { maxLength: 512, pattern: '^[^\\u0000-\\u001f"\\\\]*$' } });
 const shortText = { type: 'string', maxLength: 512 };
 
 const publicColumns: Record<string, object> = {

@@ -1,4 +1,5 @@
 import type { AuditEvent } from '../events/event.ts';
+import { parseJson } from '../kernel/json.ts';
 import { decodeRow } from '../events/line.ts';
 import type { StoredRow } from '../events/line.ts';
 
@@ -49,7 +50,7 @@ export function inDeliveryOrder(orgId: string, events: readonly AuditEvent[]): S
 export function decodeLines(orgId: string, ndjson: string): StreamRow[] {
   const events: AuditEvent[] = [];
   for (const line of ndjson.split('\n')) {
-    if (line !== '') events.push(decodeRow(JSON.parse(line) as StoredRow));
+    if (line !== '') events.push(decodeRow(parseJson(line) as StoredRow));
   }
   return inDeliveryOrder(orgId, events);
 }

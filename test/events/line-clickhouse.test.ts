@@ -10,6 +10,7 @@ import { columns } from '../../src/events/columns.ts';
 import type { AuditEvent } from '../../src/events/event.ts';
 import { batchSuffix, decodeRow, encodeLine, stampLine } from '../../src/events/line.ts';
 import { rowProblems } from '../../src/events/schema.ts';
+import { parseJson } from '../../src/kernel/json.ts';
 import { sampleEvent } from '../support/sample-events.ts';
 
 const types: Record<ColumnKind, string> = {
@@ -25,7 +26,7 @@ async function throughClickHouse(session: Session, dir: string, events: readonly
   await writeFile(file, events.map((event) => `${stampLine(encodeLine(event, 400), suffix)}\n`).join(''));
   const answer = session.query(
     `SELECT * FROM file('${file}', JSONEachRow, '${structure}') SETTINGS output_format_json_quote_64bit_integers = 1, input_format_skip_unknown_fields = 1, max_threads = 1`, 'JSONEachRow');
-  return answer.trimEnd().split('\n').map((line) => decodeRow(JSON.parse(line) as Record<string, unknown>));
+  return answer.trimEnd().split('\n').map((line) => decodeRow(parseJson(line) as Record<string, unknown>));
 }
 
 t.test('ClickHouse takes every line and answers the same row', async (t) => {
@@ -41,10 +42,12 @@ t.test('ClickHouse takes every line and answers the same row', async (t) => {
     fc.constantFrom('__proto__', 'constructor', 'null', '\\N', 'NULL', 'true', '1e400'),
   );
   const map = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<Record<string, T>> => fc.dictionary(text, value, { minKeys: 1, maxKeys: 4 });
-  const json = fc.oneof(fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' }).map((value) => JSON.parse(JSON.stringify(value)) as unknown), text, fc.constantFrom(1e308, 5e-324, 2 ** 63));
+  // The schema lets no name into a map column that needs an escape.
+  const column = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<Record<string, T>> => fc.dictionary(text.filter((name) => !/[\u0000-\u001f"\\]/.test(name)), value, { minKeys: 1, maxKeys: 4 });
+  const json = fc.oneof(fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' }).map((value) => parseJson(JSON.stringify(value))), text, fc.constantFrom(1e308, 5e-324, 2 ** 63));
   const changes = fc.record({
-    path: text, user_id: text, workspace_id: text, detail: map(json), budget_state: map(json), auth_used: fc.array(text, { minLength: 1, maxLength: 3 }),
-    debits: map(fc.oneof(fc.maxSafeInteger(), fc.constantFrom(Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER))), source_seq: fc.nat(Number.MAX_SAFE_INTEGER), latency_ms: fc.nat(4_294_967_295),
+    path: text, user_id: text, workspace_id: text, detail: map(json), budget_state: column(json), auth_used: fc.array(text, { minLength: 1, maxLength: 3 }),
+    debits: column(fc.oneof(fc.maxSafeInteger(), fc.constantFrom(Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER))), source_seq: fc.nat(Number.MAX_SAFE_INTEGER), latency_ms: fc.nat(4_294_967_295),
     timestamp: fc.constantFrom('1970-01-01T00:00:00.000000Z', '2026-11-20T10:00:00.000001Z', '2199-12-31T23:59:59.999999Z'),
   });
   await fc.assert(fc.asyncProperty(fc.array(changes, { minLength: 20, maxLength: 60 }), async (rows) => {
@@ -53,7 +56,7 @@ t.test('ClickHouse takes every line and answers the same row', async (t) => {
     if (back.length !== events.length) throw new Error(`${back.length} rows of ${events.length}`);
     for (const [at, event] of events.entries()) {
       // What the codec makes of a row without ClickHouse is held to the row itself in line.test.ts.
-      const expected = decodeRow(JSON.parse(encodeLine(event, 400)) as Record<string, unknown>);
+      const expected = decodeRow(parseJson(encodeLine(event, 400)) as Record<string, unknown>);
       const answered = back[at] ?? {};
       if (!isDeepStrictEqual(answered, expected)) throw new Error(`row ${at}: ${JSON.stringify(answered)} for ${JSON.stringify(expected)}`);
       if (rowProblems(answered, { strict: false }).length > 0) throw new Error(`row ${at} breaks the catalog`);

@@ -2,6 +2,7 @@ import type { AuditEvent } from '../../events/event.ts';
 import { encodeLine } from '../../events/line.ts';
 import { rowProblems } from '../../events/schema.ts';
 import { formatTimestamp, parseTimestamp } from '../../kernel/clock.ts';
+import { parseJson } from '../../kernel/json.ts';
 import { jsonFaultAt } from './json-fault.ts';
 
 /** A row ready for the journal. */
@@ -41,7 +42,7 @@ function lowerCased(value: unknown): unknown {
 function candidate(text: string, org: string | undefined): Record<string, unknown> | string {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsed = parseJson(text);
   } catch {
     return jsonProblem(text);
   }
