@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import postgres from 'postgres';
 import type { BenchStack } from './stack.ts';
@@ -31,7 +30,7 @@ export async function fillPostgres(stack: BenchStack): Promise<BenchPostgres> {
   await sql.unsafe(schema);
   const rows = await stack.clickhouse.exec({ query: `SELECT ${copied} FROM audit_events FORMAT CSV`, clickhouse_settings: { max_block_size: '8192' } });
   const sink = await sql`COPY bench_events FROM STDIN (FORMAT csv)`.writable();
-  await pipeline(rows.stream as unknown as Readable, sink);
+  await pipeline(rows.stream, sink);
   for (const index of indexes) await sql.unsafe(index);
   await sql.unsafe('VACUUM ANALYZE bench_events');
   return sql;

@@ -1,5 +1,6 @@
 import type { LockSession } from './advisory-lock.ts';
 import type { Sql } from './connect.ts';
+import { transaction } from './transaction.ts';
 import { asAppError } from './errors.ts';
 
 /** A batch that ClickHouse has. `orgs` names those with stored rows, without rows that went to the dead letters. */
@@ -72,7 +73,7 @@ export async function hasLeftovers(sql: Sql, ms: number): Promise<boolean> {
  * on the connection that holds the commit lock (LockLostError otherwise): seqs become visible in their order, or not at all.
  */
 export async function insertCommit(session: LockSession, batch: CommittedBatch): Promise<number | undefined> {
-  return session.sql.begin(async (tx) => {
+  return transaction(session.sql, async (tx) => {
     await session.assertHeld(tx);
     const [row] = await tx<{ seq: number }[]>`
       insert into audit_batches (batch_id, producer, batch_no, rows, min_timestamp, max_timestamp, org_ids, org_rows)

@@ -1,5 +1,6 @@
 import { isUuid } from '../../kernel/ids.ts';
 import type { Sql } from './connect.ts';
+import { transaction } from './transaction.ts';
 import type { OutboxPointer, Seal, UnstampedLine } from './outbox-batches.ts';
 import { storeBatch } from './outbox-batches.ts';
 
@@ -60,7 +61,7 @@ export function createDeadLetterStore(sql: Sql): DeadLetterStore {
       const [row] = await sql<{ count: number }[]>`select count(*) as count from dead_letters where replayed_at is null`;
       return row?.count ?? 0;
     },
-    replay: (ids, repair, seal) => sql.begin(async (tx) => {
+    replay: (ids, repair, seal) => transaction(sql, async (tx) => {
       const letters = await tx<{ id: number; line: Buffer }[]>`select id, line from dead_letters where id = any(${[...ids]}::bigint[]) and replayed_at is null order by id for update`;
       const repaired: { id: number; line: UnstampedLine }[] = [];
       const problems: { id: number; problem: string }[] = [];

@@ -1,5 +1,6 @@
 import { lockInTransaction } from './advisory-lock.ts';
 import type { Sql, Tx } from './connect.ts';
+import { transaction } from './transaction.ts';
 import { MigrationError, readMigrations } from './migration-files.ts';
 import type { MigrationFile } from './migration-files.ts';
 
@@ -21,7 +22,7 @@ export async function migratePostgres(sql: Sql, options: { dir: string; dryRun?:
     const applied = table?.exists === true ? await sql<AppliedRow[]>`select number, name, checksum from schema_migrations order by number` : [];
     return plan(files, applied).map(({ file, present }) => ({ name: file.name, state: present ? 'present' : 'pending' }));
   }
-  return sql.begin((tx) => migrate(tx, files));
+  return transaction(sql, (tx) => migrate(tx, files));
 }
 
 async function migrate(tx: Tx, files: readonly MigrationFile[]): Promise<MigrationState[]> {

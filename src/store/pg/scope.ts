@@ -1,17 +1,17 @@
 import type { Sql, Tx } from './connect.ts';
 import { asAppError } from './errors.ts';
+import { transaction } from './transaction.ts';
 
 const everyOrg = '*';
 
 async function scoped<T>(sql: Sql, scope: string, work: (tx: Tx) => Promise<T>): Promise<T> {
   try {
-    const result = await sql.begin(async (tx) => {
+    return await transaction(sql, async (tx) => {
       // Sent without waiting, so that the work's first statement follows in the same packet; were it to fail, the work would see no row.
       const scopeSet = tx`select set_config('app.org_id', ${scope}, true)`.execute();
       const [, value] = await Promise.all([scopeSet, work(tx)]);
-      return { value };
+      return value;
     });
-    return result.value;
   } catch (error) {
     throw asAppError(error);
   }
