@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { AppError } from '../kernel/errors.ts';
 import { registerAudit } from './audit/register.ts';
-import { registerDoctor } from './doctor.ts';
+import { registerDoctor } from './doctor/register.ts';
 import { registerImport } from './import/register.ts';
 import { registerMigrate } from './migrate.ts';
 import { registerOrg } from './org.ts';

@@ -6,10 +6,17 @@ import type { Settings } from '../config/settings.ts';
 import { systemUser } from '../events/event.ts';
 import { createApiKey } from '../identity/api-key.ts';
 import { permissionSets } from '../identity/scopes.ts';
+import { isUuid } from '../kernel/ids.ts';
+import { isUniqueViolation } from '../store/pg/errors.ts';
 import { readDevFile } from './dev-file.ts';
 import type { Stores } from './stores.ts';
 import { openStores } from './stores.ts';
 import { isStackDir } from './up/data-dir.ts';
+
+/** An empty variable is as good as none, as for every setting. */
+export function environmentNamesStores(): boolean {
+  return (process.env['POSTGRES_URL'] ?? '') !== '';
+}
 
 /**
  * Settings of the stack in `dataDir` when one is up, else of the environment: commands work in development and in production. Throws
@@ -17,11 +24,14 @@ import { isStackDir } from './up/data-dir.ts';
  */
 export function stackSettings(dataDir: string): Settings {
   const dev = readDevFile(resolve(dataDir));
-  if (dev === undefined && process.env['POSTGRES_URL'] === undefined && isStackDir(resolve(dataDir))) {
+  if (dev === undefined && !environmentNamesStores() && isStackDir(resolve(dataDir))) {
     throw new Error(`the stack in ${dataDir} is not up; start it with: scripts/customhouse up --data-dir ${dataDir}`);
   }
   return readSettings(dev === undefined ? process.env : { ...process.env, POSTGRES_URL: dev.postgres_url, REDIS_URL: dev.redis_url, CLICKHOUSE_URL: dev.clickhouse_url });
 }
+
+const retentionDaysMax = 3653;
+const nameLengthMax = 200;
 
 async function withStores(dataDir: string, work: (stores: Stores) => Promise<unknown>): Promise<void> {
   const stores = openStores(stackSettings(dataDir));
@@ -32,6 +42,23 @@ async function withStores(dataDir: string, work: (stores: Stores) => Promise<unk
   }
 }
 
+function retentionDays(text: string): number {
+  const days = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (days < 1 || days > retentionDaysMax) throw new Error(`--retention-days: expected an integer from 1 to ${retentionDaysMax}`);
+  return days;
+}
+
+function orgName(text: string): string {
+  if (text.length < 1 || text.length > nameLengthMax) throw new Error(`--name: expected 1 to ${nameLengthMax} characters`);
+  return text;
+}
+
+/** For commands that change something of an org: the id, once it is known to be one. */
+async function knownOrg(stores: Stores, id: string): Promise<string> {
+  if (!isUuid(id) || (await stores.orgs.orgById(id)) === undefined) throw new Error(`--org: no org ${id} (customhouse org list shows them)`);
+  return id;
+}
+
 /** `customhouse org …`: what must exist before the API can be called: orgs, their first API keys, workspaces. */
 export function registerOrg(program: Command): void {
   const org = program.command('org').description('create orgs, API keys and workspaces, straight in Postgres');
@@ -39,21 +66,26 @@ export function registerOrg(program: Command): void {
 
   org.command('list').description('every org').addOption(dataDir()).action((options: { dataDir: string }) => withStores(options.dataDir, (stores) => stores.orgs.list()));
 
-  org.command('create').description('a new org').requiredOption('--name <name>', 'its name').option('--retention-days <n>', 'days its rows are kept', Number).addOption(dataDir())
+  org.command('create').description('a new org').requiredOption('--name <name>', 'its name', orgName).option('--retention-days <n>', 'days its rows are kept', retentionDays).addOption(dataDir())
     .action((options: { name: string; retentionDays?: number; dataDir: string }) =>
       withStores(options.dataDir, (stores) => stores.orgs.create({ name: options.name, ...(options.retentionDays === undefined ? {} : { retentionDays: options.retentionDays }) })));
 
   org.command('state').description('set the state of an org; all but active and trial refuse mutations').requiredOption('--org <id>', 'the org')
     .addOption(new Option('--state <state>').choices(['active', 'trial', 'past_due', 'decommissioning', 'trial_expired']).makeOptionMandatory()).addOption(dataDir())
     .action((options: { org: string; state: Parameters<Stores['orgs']['setState']>[1]; dataDir: string }) =>
-      withStores(options.dataDir, async (stores) => ({ changed: await stores.orgs.setState(options.org, options.state) })));
+      withStores(options.dataDir, async (stores) => {
+        const id = await knownOrg(stores, options.org);
+        await stores.orgs.setState(id, options.state);
+        return stores.orgs.orgById(id);
+      }));
 
   org.command('api-key').description('a new API key, shown once').requiredOption('--org <id>', 'the org').option('--label <text>', 'what it is for', 'made on the command line')
     .addOption(new Option('--permission-set <set>').choices(Object.keys(permissionSets)).default('full')).addOption(dataDir())
     .action((options: { org: string; label: string; permissionSet: string; dataDir: string }) =>
       withStores(options.dataDir, async (stores) => {
+        const orgId = await knownOrg(stores, options.org);
         const { key, prefix, hash } = createApiKey();
-        const { id } = await stores.apiKeys.create({ orgId: options.org, userId: systemUser, label: options.label, prefix, hash, permissionSet: options.permissionSet });
+        const { id } = await stores.apiKeys.create({ orgId, userId: systemUser, label: options.label, prefix, hash, permissionSet: options.permissionSet });
         return { id, key: key.reveal() };
       }));
 
@@ -61,9 +93,14 @@ export function registerOrg(program: Command): void {
     .requiredOption('--user <id>', 'who creates it').requiredOption('--role <name>', 'name of its agent role').addOption(dataDir())
     .action((options: { org: string; user: string; role: string; dataDir: string }) =>
       withStores(options.dataDir, async (stores) => {
-        const who = { orgId: options.org, userId: options.user };
-        const { id: providerId } = await stores.providers.create({ ...who, name: `${options.role}-provider`, displayName: options.role, kind: 'llm', domain: 'api.llm.example.com' });
-        const { id: agentRoleId } = await stores.agentRoles.create({ ...who, name: options.role, displayName: options.role, providerId, model: 'model-1' });
-        return stores.workspaces.create({ ...who, agentRoleId });
+        const who = { orgId: await knownOrg(stores, options.org), userId: options.user };
+        try {
+          const { id: providerId } = await stores.providers.create({ ...who, name: `${options.role}-provider`, displayName: options.role, kind: 'llm', domain: 'api.llm.example.com' });
+          const { id: agentRoleId } = await stores.agentRoles.create({ ...who, name: options.role, displayName: options.role, providerId, model: 'model-1' });
+          return await stores.workspaces.create({ ...who, agentRoleId });
+        } catch (error) {
+          if (!isUniqueViolation(error)) throw error;
+          throw new Error(`--role: this org has an agent role ${options.role} or its provider already`, { cause: error });
+        }
       }));
 }

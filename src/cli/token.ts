@@ -3,16 +3,18 @@ import type { Command } from 'commander';
 import { Option } from 'commander';
 import { readSettings } from '../config/settings.ts';
 import { roles } from '../identity/scopes.ts';
+import type { SigningKey } from '../identity/signing-key.ts';
 import { signCapabilityToken, signSessionToken } from '../identity/tokens.ts';
 import type { Workspace } from '../store/pg/workspaces.ts';
 import { readDevFile } from './dev-file.ts';
+import type { KeyPurpose } from './up/keys.ts';
 import { readKey } from './up/keys.ts';
 
 const daySeconds = 86_400;
 
 function days(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1 || value > 365) throw new Error('--days: expected an integer from 1 to 365');
+  const value = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (value < 1 || value > 365) throw new Error('--days: expected an integer from 1 to 365');
   return value;
 }
 
@@ -29,7 +31,7 @@ export function registerToken(program: Command): void {
     .option('--days <n>', 'lifetime in days', days, 30)
     .option('--data-dir <dir>', 'data directory of the stack', '.data')
     .action(async (options: { org: string; user: string; role: string; scope?: string; days: number; dataDir: string }) => {
-      const key = await readKey(resolve(options.dataDir), 'session');
+      const key = await stackKey(resolve(options.dataDir), 'session');
       const claims = { userId: options.user, orgId: options.org, role: options.role, ...(options.scope === undefined ? {} : { scope: options.scope }) };
       console.log(await signSessionToken(claims, key, { expiresInS: options.days * daySeconds }));
     });
@@ -43,10 +45,19 @@ export function registerToken(program: Command): void {
     .action(async (options: { workspace: string; task?: string; days: number; dataDir: string }) => {
       const dataDir = resolve(options.dataDir);
       const { orgId, createdBy } = await findWorkspace(dataDir, options.workspace);
-      const key = await readKey(dataDir, 'capability');
+      const key = await stackKey(dataDir, 'capability');
       const claims = { orgId, workspaceId: options.workspace, userId: createdBy, ...(options.task === undefined ? {} : { taskId: options.task }) };
       console.log(await signCapabilityToken(claims, key, { expiresInS: options.days * daySeconds }));
     });
+}
+
+async function stackKey(dataDir: string, purpose: KeyPurpose): Promise<SigningKey> {
+  try {
+    return await readKey(dataDir, purpose);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    throw new Error(`no signing keys in ${dataDir}: run customhouse up first; elsewhere the identity provider and the control plane hold them`, { cause: error });
+  }
 }
 
 async function findWorkspace(dataDir: string, workspaceId: string): Promise<Workspace> {

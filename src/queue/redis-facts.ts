@@ -10,8 +10,11 @@ function field(info: string, name: string): string {
 /** Connects, asks, disconnects; rejects with the driver's error when Redis does not answer within `timeoutMs`. */
 export async function readRedisFacts(redisUrl: string, timeoutMs: number): Promise<RedisFacts> {
   const redis = new Redis(redisUrl, { lazyConnect: true, connectTimeout: timeoutMs, commandTimeout: timeoutMs, maxRetriesPerRequest: 0, retryStrategy: () => null });
-  // The rejected call below says the same; without a listener the driver would print it.
-  redis.on('error', () => undefined);
+  // The rejected call below only says that the connection is closed.
+  let reason: unknown;
+  redis.on('error', (error) => {
+    reason = error;
+  });
   try {
     await redis.connect();
     const info = await redis.info();
@@ -22,6 +25,8 @@ export async function readRedisFacts(redisUrl: string, timeoutMs: number): Promi
       usedMemoryBytes: Number(field(info, 'used_memory')),
       maxMemoryBytes: Number(field(info, 'maxmemory')),
     };
+  } catch (error) {
+    throw reason ?? error;
   } finally {
     redis.disconnect();
   }

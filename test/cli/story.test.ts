@@ -11,6 +11,9 @@ import { runCli, startUp } from '../support/up.ts';
 import { until } from '../workers/until.ts';
 import { csvRecords, exampleFile, inOrder, readRows, rowsOfWorkspaces } from './story-rows.ts';
 
+// The time of a loaded machine.
+t.setTimeout(120_000);
+
 // What a newcomer does, end to end: up, import, page, count, export, watch. Every number is held against the lines of the files.
 
 const stack = await startUp(t);

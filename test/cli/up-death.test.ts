@@ -14,6 +14,9 @@ import { until } from '../workers/until.ts';
 import type { Proc } from './processes.ts';
 import { familyOf, stillAlive } from './processes.ts';
 
+// The time of a loaded machine.
+t.setTimeout(120_000);
+
 const root = join(import.meta.dirname, '../..');
 const dataDir = await mkdtemp(join(tmpdir(), 'customhouse-up-'));
 let family: Proc[] = [];

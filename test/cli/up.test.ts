@@ -15,6 +15,9 @@ import { allPages, ask } from '../api/ask.ts';
 import { runCli, startUp } from '../support/up.ts';
 import { until } from '../workers/until.ts';
 
+// The time of a loaded machine.
+t.setTimeout(120_000);
+
 const stack = await startUp(t);
 const first = stack.dev();
 
@@ -71,6 +74,24 @@ t.test('every credential in dev.json is who it says', async (t) => {
   t.same(await throughProxy(first, undefined), { status: 407, code: 'no_token' });
 });
 
+t.test('doctor finds nothing to do, and names the processes', async (t) => {
+  const { code, stdout } = await runCli(['doctor', '--json', '--data-dir', stack.dataDir]);
+  const findings = stdout.trimEnd().split('\n').map((line) => JSON.parse(line) as { check: string; state: string; text: string });
+  t.equal(code, 0, stdout);
+  t.same(findings.filter(({ state }) => state !== 'ok'), []);
+  t.equal(findings.find(({ check }) => check === 'processes')?.text, Object.entries(first.pids).map(([name, pid]) => `${name} ${pid}`).join(', '));
+});
+
+t.test('the state of an org that the command line sets is that of its next request', async (t) => {
+  const { org_id: id, api_key: key } = org(first, 'other');
+  for (const state of ['past_due', 'active']) {
+    t.equal((await runCli(['org', 'state', '--org', id, '--state', state, '--data-dir', stack.dataDir])).code, 0);
+    const { status, body } = await ask(first.base_url, '/v1/session', key);
+    t.same([status, (body as unknown as { org: { state: string } }).org.state], [200, state]);
+    t.equal((await ask(first.base_url, '/v1/audit', key)).status, 200, 'reads go on');
+  }
+});
+
 t.test('up on a data directory that is up is refused, and harms nothing', async (t) => {
   for (const extra of [[], ['--detach']]) {
     const again = await runCli(['up', ...extra, '--data-dir', stack.dataDir]);
@@ -122,6 +143,7 @@ t.test('stopped and up again on the same data: orgs, keys, ports and rows are th
   for (const [name, pid] of Object.entries(first.pids)) t.notOk(isAlive(pid), `${name} has ended`);
   await t.rejects(stat(devFilePath(stack.dataDir)), { code: 'ENOENT' }, 'dev.json is of a stack that is up');
   t.match((await runCli(['down', '--data-dir', stack.dataDir])).stdout, /^no stack is up in /);
+  t.equal((await runCli(['doctor', '--data-dir', stack.dataDir])).code, 1, 'a stack that is not up is something to do');
   t.match((await runCli(['org', 'list', '--data-dir', stack.dataDir])).stderr, /the stack in .* is not up; start it with/);
 
   const up = await runCli(['up', '--detach', '--data-dir', stack.dataDir]);
