@@ -42,7 +42,7 @@ const noBorders = { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bot
 /** A table without lines, cut to the width of the screen, ending with a newline. Cells are cleaned here. */
 export function renderTable(screen: Screen, columns: readonly Column[], rows: readonly (readonly string[])[]): string {
   const cleaned = rows.map((row) => row.map(plain));
-  const widths = columnWidths(columns, cleaned, screen.columns ?? 120);
+  const widths = columnWidths(columns, cleaned, screen.columns || 120); // some terminals say 0 when they do not know
   const table = new Table({ head: columns.map((column) => tint(screen, 'bold', column.title)), chars: noBorders, colWidths: widths, colAligns: columns.map((column) => (column.right === true ? 'right' : 'left')), wordWrap: false, style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 } });
   for (const row of cleaned) {
     table.push(row.map((cell, at) => {
