@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pino } from 'pino';
 import type { DestinationStream, Logger } from 'pino';
+import { loggedError } from '../kernel/log.ts';
 
 /** Keys whose values never reach the log, wherever a logged object has them. */
 const redactedPaths = ['authorization', 'cookie', 'api_key', 'apiKey', 'token', 'password', 'secret', 'key']
@@ -30,17 +31,6 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
     },
   };
   return destination === undefined ? pino(options) : pino(options, destination);
-}
-
-/** Type, message and stack of an error and of its causes; no further properties, which may hold queries or headers. */
-function loggedError(error: unknown, depth = 0): unknown {
-  if (!(error instanceof Error)) return String(error);
-  const code = (error as { code?: unknown }).code;
-  return {
-    type: error.name, message: error.message.slice(0, 2000), stack: error.stack?.slice(0, 4000),
-    ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
-    ...(error.cause === undefined || depth >= 4 ? {} : { cause: loggedError(error.cause, depth + 1) }),
-  };
 }
 
 /** One line per answered request. The caller is named by org and credential id, never by the credential. */
