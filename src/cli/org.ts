@@ -8,6 +8,8 @@ import { createApiKey } from '../identity/api-key.ts';
 import { permissionSets } from '../identity/scopes.ts';
 import { isUuid } from '../kernel/ids.ts';
 import { isUniqueViolation } from '../store/pg/errors.ts';
+import type { Column } from './audit/table.ts';
+import { renderTable } from './audit/table.ts';
 import { readDevFile } from './dev-file.ts';
 import type { Stores } from './stores.ts';
 import { openStores } from './stores.ts';
@@ -53,6 +55,13 @@ function orgName(text: string): string {
   return text;
 }
 
+const listColumns: readonly Column[] = [
+  { title: 'org', widthMin: 36, widthMax: 36 },
+  { title: 'name', widthMin: 8, widthMax: 60 },
+  { title: 'state', widthMin: 6, widthMax: 16 },
+  { title: 'retention days', right: true, widthMin: 4, widthMax: 14 },
+];
+
 /** For commands that change something of an org: the id, once it is known to be one. */
 async function knownOrg(stores: Stores, id: string): Promise<string> {
   if (!isUuid(id) || (await stores.orgs.orgById(id)) === undefined) throw new Error(`--org: no org ${id} (customhouse org list shows them)`);
@@ -64,7 +73,16 @@ export function registerOrg(program: Command): void {
   const org = program.command('org').description('create orgs, API keys and workspaces, straight in Postgres');
   const dataDir = (): Option => new Option('--data-dir <dir>', 'data directory of the stack; without a stack there the settings of the environment').default('.data');
 
-  org.command('list').description('every org').addOption(dataDir()).action((options: { dataDir: string }) => withStores(options.dataDir, (stores) => stores.orgs.list()));
+  org.command('list').description('every org; a table on a terminal, NDJSON when piped').addOption(dataDir()).action(async (options: { dataDir: string }) => {
+    const stores = openStores(stackSettings(options.dataDir));
+    try {
+      const orgs = await stores.orgs.list();
+      if (process.stdout.isTTY) process.stdout.write(renderTable(process.stdout, listColumns, orgs.map(({ id, name, state, retentionDays: days }) => [id, name, state, days?.toString() ?? ''])));
+      else process.stdout.write(orgs.map((one) => `${JSON.stringify(one)}\n`).join(''));
+    } finally {
+      await stores.close();
+    }
+  });
 
   org.command('create').description('a new org').requiredOption('--name <name>', 'its name', orgName).option('--retention-days <n>', 'days its rows are kept', retentionDays).addOption(dataDir())
     .action((options: { name: string; retentionDays?: number; dataDir: string }) =>

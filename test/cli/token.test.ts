@@ -92,7 +92,7 @@ t.test('capability: of a workspace that exists, with its org and creator', async
 t.test('org: create, list, state, key, workspace; and what is wrong is told', async (t) => {
   const made = JSON.parse((await orgCommand('create', '--name', 'second', '--retention-days', '30')).stdout) as { id: string };
   t.match(made, { name: 'second', state: 'active', retentionDays: 30 });
-  const listed = JSON.parse((await orgCommand('list')).stdout) as { id: string }[];
+  const listed = (await orgCommand('list')).stdout.trimEnd().split('\n').map((line) => JSON.parse(line) as { id: string });
   t.match(listed.find(({ id }) => id === made.id), made);
   for (const state of ['past_due', 'trial', 'trial_expired', 'decommissioning', 'active']) {
     t.match(JSON.parse((await orgCommand('state', '--org', made.id, '--state', state)).stdout), { id: made.id, state });
