@@ -33,15 +33,15 @@ export type RunningApi = {
 const redisProbeMs = 2000;
 
 /** Everything the routes use, from the settings. Nothing connects before it is asked. */
-export function assembleApi(settings: Settings, stores: { sql: Sql; clickhouse: ClickHouse }, logger: Logger): ApiDeps {
-  const { sql, clickhouse } = stores;
+export function assembleApi(settings: Settings, stores: { sql: Sql; lookups?: Sql; clickhouse: ClickHouse }, logger: Logger): ApiDeps {
+  const { sql, clickhouse, lookups = sql } = stores;
   const outbox = createOutbox({ mode: settings.environment === 'production' ? 'flag' : 'refuse', retentionDays: settings.retentionDays });
   const reader = createAuditReader(clickhouse, settings, throttledErrors(logger, 'audit reader'));
   const metrics = createApiMetrics();
   observeReads(metrics, reader);
-  const { apiKeyByPrefix } = createApiKeyStore({ sql, outbox });
-  const { membershipsOf } = createMembershipStore({ sql, outbox });
-  const { orgById } = createOrgStore(sql);
+  const { apiKeyByPrefix } = createApiKeyStore({ sql: lookups, outbox });
+  const { membershipsOf } = createMembershipStore({ sql: lookups, outbox });
+  const { orgById } = createOrgStore(lookups);
   return {
     settings,
     logger,
@@ -76,14 +76,16 @@ export function assembleApi(settings: Settings, stores: { sql: Sql; clickhouse: 
  */
 export async function startApi(settings: Settings, logger: Logger = createLogger(settings.logLevel)): Promise<RunningApi> {
   const sql = connectPostgres({ url: settings.postgresUrl, poolMax: settings.postgresPoolMax, applicationName: 'customhouse-api' });
+  // Who calls is looked up on every request.
+  const lookups = connectPostgres({ url: settings.postgresUrl, poolMax: Math.max(2, Math.ceil(settings.postgresPoolMax / 2)), applicationName: 'customhouse-api look-ups', everyOrg: true });
   const clickhouse = connectClickHouse({
     url: settings.clickhouseUrl, user: settings.clickhouseUser, password: settings.clickhousePassword,
     database: settings.clickhouseDatabase, cluster: settings.clickhouseCluster,
   });
-  const deps = assembleApi(settings, { sql, clickhouse }, logger);
+  const deps = assembleApi(settings, { sql, lookups, clickhouse }, logger);
   const closePools = async (): Promise<void> => {
     await deps.hub.stop();
-    await Promise.all([clickhouse.close(), sql.end({ timeout: 1 })]);
+    await Promise.all([clickhouse.close(), sql.end({ timeout: 1 }), lookups.end({ timeout: 1 })]);
   };
   try {
     const app = await buildApp(deps, routeTable);

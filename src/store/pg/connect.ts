@@ -16,6 +16,8 @@ export type PostgresOptions = {
   readonly statementTimeoutMs?: number;
   /** Longest pause of a client inside a transaction before the server ends it. */
   readonly idleInTransactionTimeoutMs?: number;
+  /** Connections that see the rows of every org from their start: for look-ups before the org is known, which so need no transaction. */
+  readonly everyOrg?: boolean;
 };
 
 function toNumber(text: string): number {
@@ -29,6 +31,13 @@ export function apiTimestamp(text: string): string {
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).padEnd(6, '0')}Z`;
 }
 
+const everyOrgPools = new WeakSet<Sql>();
+
+/** Whether the pool was opened with `everyOrg`. */
+export function seesEveryOrg(sql: Sql): boolean {
+  return everyOrgPools.has(sql);
+}
+
 /**
  * Opens a pool; it connects on first use. Every wait has a bound: connecting, a statement, and a transaction whose client has gone
  * quiet. Errors of its queries are those of postgres.js, see errors.ts.
@@ -38,7 +47,7 @@ export function connectPostgres(options: PostgresOptions): Sql {
     int8: { to: 20, from: [20], serialize: String, parse: toNumber },
     timestamptz: { to: 1184, from: [1184], serialize: String, parse: apiTimestamp },
   };
-  return postgres(options.url, {
+  const sql = postgres(options.url, {
     max: options.poolMax,
     connect_timeout: (options.connectTimeoutMs ?? 5_000) / 1000,
     idle_timeout: 300,
@@ -50,6 +59,9 @@ export function connectPostgres(options: PostgresOptions): Sql {
       TimeZone: 'UTC',
       statement_timeout: options.statementTimeoutMs ?? 15_000,
       idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs ?? 60_000,
+      ...(options.everyOrg === true ? { 'app.org_id': '*' } : {}),
     },
   });
+  if (options.everyOrg === true) everyOrgPools.add(sql);
+  return sql;
 }
