@@ -27,6 +27,23 @@ function countsOf(tapOutput: string): { passed: number; failed: number } {
   return { passed: count('pass'), failed: count('fail') };
 }
 
+/** Every failed assertion with its file and diagnosis: the reporter may have been cut off, and in CI nobody can run it again to look. */
+function failuresOf(tapOutput: string): string[] {
+  const failures: string[] = [];
+  let file = '';
+  let depth = -1;
+  for (const line of tapOutput.split('\n')) {
+    file = /^# Subtest: (.*)$/.exec(line)?.[1] ?? file;
+    const indent = line.search(/\S/);
+    if (/^\s*not ok /.test(line) && !line.includes('# TODO')) {
+      failures.push(`${file}: ${line.trim()}`);
+      depth = indent;
+    } else if (depth >= 0 && indent > depth) failures.push(line);
+    else if (line.trim() !== '') depth = -1;
+  }
+  return failures.slice(0, 400);
+}
+
 const only = process.argv.slice(2);
 const checks: number[] = only.length > 0 ? [] : await Promise.all([run('types', 'tsc', ['--noEmit']), run('layers', 'depcruise', ['--config', '.dependency-cruiser.cjs', 'src', 'workers', 'bench'])]);
 if (only.length === 0) checks.push(await run('lint', 'eslint', ['--max-warnings', '0', '.']));
@@ -35,7 +52,9 @@ const dir = mkdtempSync(join(tmpdir(), 'customhouse-check-'));
 const rawFile = join(dir, 'all.tap');
 await run('test build', 'tap', ['build']);
 const tests = await run('tests', 'tap', ['run', '--reporter=min', `--output-file=${rawFile}`, ...only]);
-const { passed, failed } = countsOf(readFileSync(rawFile, 'utf8'));
+const tapOutput = readFileSync(rawFile, 'utf8');
+const { passed, failed } = countsOf(tapOutput);
+if (tests !== 0) console.log(`\nwhat failed:\n${failuresOf(tapOutput).join('\n')}\n`);
 rmSync(dir, { recursive: true, force: true });
 
 const brokenChecks = checks.filter((code) => code !== 0).length;
