@@ -6,6 +6,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
+import { freePort } from '../../src/embedded/free-port.ts';
 import type { DevFile } from '../../src/cli/dev-file.ts';
 import { processNames, readDevFile } from '../../src/cli/dev-file.ts';
 import { ask } from '../api/ask.ts';
@@ -18,6 +19,8 @@ import { familyOf, stillAlive } from './processes.ts';
 t.setTimeout(120_000);
 
 const root = join(import.meta.dirname, '../..');
+// A port of its own: other test files run beside this one, and a stack without --port would take the same default.
+const port = String(await freePort());
 const dataDir = await mkdtemp(join(tmpdir(), 'customhouse-up-'));
 let family: Proc[] = [];
 let running: ChildProcess | undefined;
@@ -32,7 +35,7 @@ t.teardown(async () => {
 
 /** `up` in the foreground, as a child of this process; resolved when everything answers. */
 async function startForeground(): Promise<{ child: ChildProcess; output: () => string }> {
-  const child = spawn(join(root, 'scripts/customhouse'), ['up', '--data-dir', dataDir], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(join(root, 'scripts/customhouse'), ['up', '--port', port, '--data-dir', dataDir], { stdio: ['ignore', 'pipe', 'pipe'] });
   running = child;
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text));
@@ -129,7 +132,7 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
 }
 
 t.test('a signal while it starts ends it as well', async (t) => {
-  const child = spawn(join(root, 'scripts/customhouse'), ['up', '--data-dir', dataDir], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(join(root, 'scripts/customhouse'), ['up', '--port', port, '--data-dir', dataDir], { stdio: ['ignore', 'pipe', 'pipe'] });
   running = child;
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text));

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readDevFile } from '../../src/cli/dev-file.ts';
 import type { DevFile } from '../../src/cli/dev-file.ts';
+import { freePort } from '../../src/embedded/free-port.ts';
 import type { Teardown } from './stack.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -30,7 +31,7 @@ export async function startUp(t: Teardown, env: Record<string, string> = {}): Pr
     if (down.code !== 0) throw new Error(`down failed: ${down.stderr}`);
     await rm(dataDir, { recursive: true, force: true });
   });
-  const up = await runCli(['up', '--detach', '--no-demo', '--data-dir', dataDir], env);
+  const up = await runCli(['up', '--detach', '--no-demo', '--port', String(await freePort()), '--data-dir', dataDir], env);
   if (up.code !== 0) throw new Error(`up failed: ${up.stdout}${up.stderr}`);
   return {
     dataDir,
