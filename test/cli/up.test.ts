@@ -135,7 +135,7 @@ t.test('two stacks side by side, started at the same time, share nothing', async
 t.test('stopped and up again on the same data: orgs, keys, ports and rows are the same', async (t) => {
   const demo = org(first, 'demo');
   const rows = async (base: string): Promise<string[]> => (await allPages(base, '/v1/audit', demo.api_key, { limit: 1000 })).events.map(({ id }) => id);
-  await until('seeded rows are stored', async () => (await rows(first.base_url)).length > 8);
+  await until('seeded rows are stored', async () => (await rows(first.base_url)).length >= 12);
   const before = await rows(first.base_url);
 
   const down = await runCli(['down', '--data-dir', stack.dataDir]);
