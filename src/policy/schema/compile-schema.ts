@@ -1,0 +1,89 @@
+import type { ErrorObject, ValidateFunction } from 'ajv';
+import type { CompiledSchema, SchemaProblem, SchemaViolation } from './contract.ts';
+import type { Draft } from './drafts.ts';
+import { StepsExceeded, ajvOf, draftOf, resetSteps, stepKeyword } from './drafts.ts';
+import { gate, isObject } from './gate.ts';
+
+export type SchemaCompiled = { readonly schema: CompiledSchema } | { readonly problems: readonly SchemaProblem[] };
+
+const cacheEntriesMax = 500;
+const cache = new Map<string, CompiledSchema>();
+const violationsMax = 20;
+let compilations = 0;
+const pathCharactersMax = 256;
+
+/** A `request_schema` (contract 2.7) as a plain JSON value to a validator, or everything wrong with it. Never throws. */
+export function compileSchema(schema: unknown): SchemaCompiled {
+  if (!isObject(schema) && typeof schema !== 'boolean') return refused('schema_invalid', [], 'a schema is a map, true or false');
+  const key = JSON.stringify(schema);
+  const known = cache.get(key);
+  if (known !== undefined) return { schema: known };
+  const draft = draftOf(isObject(schema) ? schema['$schema'] : undefined);
+  if (draft === undefined) return refused('schema_unknown_draft', ['$schema'], 'the $schema is not a supported draft', 'drafts 2020-12 (the default), 2019-09, 07 and 06');
+  const problems = gate(schema);
+  if (problems.length > 0) return { problems };
+  const compiled = compileWith(draft, schema);
+  if ('problems' in compiled) return compiled;
+  const [oldest] = cache.keys();
+  if (cache.size >= cacheEntriesMax && oldest !== undefined) cache.delete(oldest);
+  cache.set(key, compiled.schema);
+  return compiled;
+}
+
+function refused(slug: SchemaProblem['slug'], at: SchemaProblem['at'], message: string, hint?: string): SchemaCompiled {
+  return { problems: [{ slug, at, message, ...(hint === undefined ? {} : { hint }) }] };
+}
+
+function compileWith(draft: Draft, source: object | boolean): SchemaCompiled {
+  const ajv = ajvOf(draft);
+  try {
+    if (ajv.validateSchema(source) !== true) {
+      const [error] = ajv.errors ?? [];
+      return refused('schema_invalid', pointerParts(error?.instancePath ?? ''), `not a valid JSON Schema: ${error?.message ?? 'it breaks its draft'}`);
+    }
+    // A copy, as steps are counted inside of it. Without an $id Ajv does not find `#`; the author's own could be another policy's, too.
+    const counted = structuredClone(source);
+    countSteps(counted);
+    compilations += 1;
+    if (isObject(counted)) counted['$id'] = `schema://customhouse/${compilations}`;
+    const validate = ajv.compile(counted);
+    if (isObject(counted)) ajv.removeSchema(counted);
+    return { schema: Object.freeze({ source, draft, validate: (body: unknown) => run(validate, body) }) };
+  } catch (error) {
+    // Ajv throws for references that lead nowhere and for what overflows its compiler.
+    if (error instanceof RangeError) return refused('schema_too_complex', [], 'the schema is too deep to compile');
+    return refused('schema_invalid', [], error instanceof Error ? error.message.slice(0, 200) : 'the schema does not compile');
+  }
+}
+
+/** Every subschema counts its visits. */
+function countSteps(node: unknown): void {
+  if (Array.isArray(node)) node.forEach(countSteps);
+  if (!isObject(node)) return;
+  for (const key of ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies']) {
+    const value = node[key];
+    if (isObject(value)) Object.values(value).forEach(countSteps);
+  }
+  for (const key of ['additionalProperties', 'propertyNames', 'contains', 'not', 'if', 'then', 'else', 'unevaluatedProperties', 'items', 'additionalItems', 'allOf', 'anyOf', 'oneOf', 'prefixItems']) countSteps(node[key]);
+  if ('$ref' in node || 'anyOf' in node || 'allOf' in node || 'oneOf' in node) node[stepKeyword] = true;
+}
+
+function run(validate: ValidateFunction, body: unknown): readonly SchemaViolation[] {
+  resetSteps();
+  try {
+    return validate(body) ? [] : (validate.errors ?? []).slice(0, violationsMax).map(violation);
+  } catch (error) {
+    if (error instanceof StepsExceeded) return [{ instancePath: '', keyword: '$ref', message: 'the schema takes too many steps for this body' }];
+    if (error instanceof RangeError) return [{ instancePath: '', keyword: '$ref', message: 'the schema recurses without end' }];
+    throw error;
+  }
+}
+
+/** Ajv's texts name keywords and limits of the schema; those that would quote the body's own names are replaced. */
+function violation({ instancePath, keyword, message }: ErrorObject): SchemaViolation {
+  return { instancePath: instancePath.slice(0, pathCharactersMax), keyword, message: (message ?? 'does not match').slice(0, pathCharactersMax) };
+}
+
+function pointerParts(pointer: string): readonly string[] {
+  return pointer.split('/').slice(1).map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
