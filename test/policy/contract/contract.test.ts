@@ -1,3 +1,4 @@
+import type { Test } from 'tap';
 import t from 'tap';
 import type { Problem } from '../../../src/policy/problem.ts';
 import { readPolicyText } from '../../../src/policy/read-policy.ts';
@@ -6,8 +7,6 @@ import type { Sentence } from './support/area.ts';
 import { decide } from './support/decide.ts';
 import type { Expected } from './support/marks.ts';
 import { readMarks } from './support/marks.ts';
-
-type Test = typeof t;
 
 const place = (slug: string, line: number | undefined, column: number | undefined) => `${line ?? '-'}:${column ?? '-'} ${slug}`;
 const placesOf = (problems: readonly Problem[]) => problems.map(({ slug, line, column }) => place(slug, line, column)).sort();

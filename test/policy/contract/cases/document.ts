@@ -53,7 +53,9 @@ export const document: Area = {
         'two of them at once': ruleWith('match: {expr: ‹undeclared_reference|undeclared reference: foo›foo == ‹undeclared_reference|undeclared reference: bar›bar}'),
         'an unknown function': ruleWith('match: {expr: ‹undeclared_reference|undeclared reference: now›now() == request.method}'),
         'a comparison of different types': ruleWith('match: {expr: request.method ‹cel_type›== 1}'),
-        'no CEL': ruleWith('match: {expr: request.method == "GET" ‹cel_syntax›&&& true}'),
+        'no CEL': ruleWith('match: {expr: request.method == "GET" &&‹cel_syntax›& true}'),
+        'an integer beyond 64 bits': ruleWith('match: {expr: size(request.path) < ‹cel_integer_range›9223372036854775808}'),
+        'a pattern that RE2 does not know': ruleWith(`match: {expr: 'request.path.matches(‹cel_invalid_regex›"^(?=/v1)")'}`),
       },
     },
     {
