@@ -61,7 +61,13 @@ export type Allowed = {
 export type Denied = { readonly kind: 'denied'; readonly reason: PolicyDenyReason; readonly failures: readonly RuleFailure[] };
 
 /** Some candidate before the first certain winner has to see the body: read it, then call `decideBody`. */
-export type BodyPending = { readonly kind: 'body_needed'; readonly candidates: readonly AllowRule[]; readonly failures: readonly RuleFailure[] };
+export type BodyPending = {
+  readonly kind: 'body_needed';
+  readonly candidates: readonly AllowRule[];
+  readonly failures: readonly RuleFailure[];
+  /** The same failures as the policy keeps them until the body is there. */
+  readonly earlier: readonly (RuleFailure & { readonly code?: 'eval_error' | 'type_mismatch' | 'budget' | undefined })[];
+};
 
 export type Admission = Allowed | Denied | BodyPending;
 
