@@ -3,6 +3,7 @@ import type { AllowRule, Capability } from '../model.ts';
 import type { Reporter } from '../problem.ts';
 import { checkAcceptEncoding } from './accept-encoding.ts';
 import { checkAllowRule } from './allow-rule.ts';
+import type { CompileBudget } from './compile-budget.ts';
 import { checkCounters } from './counter.ts';
 import type { Fields } from './fields.ts';
 import { openFields, shown } from './fields.ts';
@@ -10,8 +11,11 @@ import { checkIdentifier } from './identifier.ts';
 import { enumOf } from './strings.ts';
 import { checkTransforms } from './transform.ts';
 
-/** One capability (contract 2.7). `names` holds those of earlier ones, with where they stand. */
-export function checkCapability(node: DocumentNode, names: Map<string, DocumentNode>, reporter: Reporter): Capability | undefined {
+/** `names` holds those of earlier capabilities, with where they stand. */
+export type CapabilityContext = { readonly names: Map<string, DocumentNode>; readonly budget: CompileBudget };
+
+/** One capability (contract 2.7). */
+export function checkCapability(node: DocumentNode, { names, budget }: CapabilityContext, reporter: Reporter): Capability | undefined {
   const fields = openFields(node, 'a capability', { name: 'string', type: 'string', allow: 'list', transforms: 'list', budgets: 'map' }, reporter);
   if (fields === undefined || node.kind !== 'map') return undefined;
   fields.require('name', 'type', 'allow');
@@ -25,7 +29,7 @@ export function checkCapability(node: DocumentNode, names: Map<string, DocumentN
   const rules = (allowList?.items ?? []).map((item, index) => checkAllowRule(item, { capability, index }, reporter)).filter((rule): rule is AllowRule => rule !== undefined);
   // Names of rules that have other problems count too: one mistake is one problem.
   const ruleNames = new Set((allowList?.items ?? []).map(nameOf).filter((ruleName) => ruleName !== undefined));
-  const transforms = checkTransforms(fields.list('transforms'), { capability, rules, ruleNames, rulesComplete: rules.length === (allowList?.items.length ?? 0) }, reporter);
+  const transforms = checkTransforms(fields.list('transforms'), { capability, rules, ruleNames, budget }, reporter);
   const counters = checkCounters(countersOf(fields, reporter), { capability }, reporter);
   checkAcceptEncoding(node, reporter);
   if (name === undefined) return undefined;

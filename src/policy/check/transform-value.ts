@@ -1,50 +1,62 @@
 import type { CelPhase, CelProgram } from '../cel/contract.ts';
 import type { AllowRule, ValueFor } from '../model.ts';
 import type { Reporter } from '../problem.ts';
+import type { CompileBudget } from './compile-budget.ts';
 import { compileExpression } from './expression.ts';
 import type { StringField } from './fields.ts';
 
-export type ValueContext = { readonly targets: readonly AllowRule[]; readonly requiresBody: boolean };
+export type ValueContext = {
+  /** Rules without problems that the transform applies to. None means that something else is wrong, and reported. */
+  readonly targets: readonly AllowRule[];
+  /** Undefined when the document says neither yes nor no, which is reported where it stands. */
+  readonly requiresBody: boolean | undefined;
+  readonly budget: CompileBudget;
+};
+
+type ValueOptions<R> = { readonly phase: Extract<CelPhase, 'header' | 'query' | 'path' | 'body'>; readonly result: R };
 
 /**
- * Compiles a transform's value for each rule it applies to: `request.body` has the type of that rule's schema. Header, query and path
- * values see it only with `requires_body: true` and a schema (contract 2.7, table of phases).
+ * Compiles a transform's value (contract 2.7, table of phases). Where it reads `request.body` it is compiled for each rule the transform
+ * applies to, with the types of that rule's schema; header, query and path values need such a schema, body values do not. Undefined when
+ * anything is wrong with it.
  */
-export function compileValue<R extends 'string' | 'string_map'>(
-  field: StringField,
-  options: { readonly phase: Extract<CelPhase, 'header' | 'query' | 'path' | 'body'>; readonly result: R },
-  { targets, requiresBody }: ValueContext,
-  reporter: Reporter,
-): ValueFor<R> | undefined {
-  const programs = new Map<AllowRule, CelProgram<R>>();
-  const bySchema = new Map<unknown, CelProgram<R> | undefined>();
-  const compile = (rule: AllowRule | undefined): CelProgram<R> | undefined => {
-    const requestBody = bodyOf(rule, options.phase, requiresBody);
-    const key = typeof requestBody === 'string' ? requestBody : rule?.schema;
-    if (bySchema.has(key)) return bySchema.get(key);
-    const hint = !requiresBody ? 'set requires_body: true on the transform' : `rule ${rule?.id ?? ''} has no request_schema, which request.body needs here`;
-    const program = compileExpression(field, { ...options, requestBody }, reporter, {
-      'request.body': hint,
-      ...(options.phase === 'path' ? { secrets: 'paths are written to access logs: send secrets in a header' } : {}),
-    });
-    bySchema.set(key, program);
-    return program;
+export function compileValue<R extends 'string' | 'string_map'>(field: StringField, options: ValueOptions<R>, context: ValueContext, reporter: Reporter): ValueFor<R> | undefined {
+  const { phase } = options;
+  const { targets, requiresBody, budget } = context;
+  const hints = { ...quotesHint(field.value), ...(phase === 'path' ? { secrets: 'paths are written to access logs: send secrets in a header' } : {}) };
+  const untyped = compileExpression(field, { ...options, requestBody: requiresBody === false ? 'absent' : 'dyn' }, reporter, { ...hints, 'request.body': 'set requires_body: true on the transform' });
+  if (untyped === undefined) return undefined;
+  if (!untyped.usesRequestBody) return () => untyped;
+  if (requiresBody === undefined) return undefined;
+
+  const bySchema = new Map<AllowRule['schema'], CelProgram<R> | undefined>();
+  const compileFor = (rule: AllowRule): CelProgram<R> | undefined => {
+    if (rule.schema === undefined) {
+      const hint = `rule ${rule.id} has no request_schema: narrow applies_to, or add a schema`;
+      return phase === 'body' ? untyped : compileExpression(field, { ...options, requestBody: 'absent' }, reporter, { ...hints, 'request.body': hint });
+    }
+    if (!budget.spend(field.value.length)) {
+      reporter.problem('cel_too_complex', field, 'the transforms of the document read request.body under too many schemas', { hint: 'narrow applies_to, or give rules the same schema' });
+      return undefined;
+    }
+    return compileExpression(field, { ...options, requestBody: { schema: rule.schema.source } }, reporter, hints);
   };
-  // Without a rule to apply to, the expression is checked all the same.
-  if (targets.length === 0) return compile(undefined) === undefined ? undefined : () => { throw new Error('the transform applies to no rule'); };
+  const programs = new Map<number, CelProgram<R>>();
   for (const rule of targets) {
-    const program = compile(rule);
-    if (program !== undefined) programs.set(rule, program);
+    if (!bySchema.has(rule.schema)) bySchema.set(rule.schema, compileFor(rule));
+    const program = bySchema.get(rule.schema);
+    if (program !== undefined) programs.set(rule.index, program);
   }
-  if (programs.size !== targets.length) return undefined;
+  if (programs.size !== targets.length || targets.length === 0) return undefined;
   return (rule) => {
-    const program = programs.get(rule);
+    const program = programs.get(rule.index);
     if (program === undefined) throw new Error(`the transform does not apply to rule ${rule.id}`);
     return program;
   };
 }
 
-function bodyOf(rule: AllowRule | undefined, phase: CelPhase, requiresBody: boolean): 'absent' | 'dyn' | { readonly schema: unknown } {
-  if (rule?.schema !== undefined && requiresBody) return { schema: rule.schema.source };
-  return phase === 'body' ? 'dyn' : 'absent';
+/** `value: identity` is a variable in CEL; the text takes quotes of its own. */
+function quotesHint(source: string): Readonly<Record<string, string>> {
+  const name = source.trim();
+  return /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name) ? { [name]: `a text needs quotes of its own: '"${name}"'` } : {};
 }

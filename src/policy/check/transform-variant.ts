@@ -7,9 +7,10 @@ import { compileRe2 } from '../re2.ts';
 import type { Fields, StringField } from './fields.ts';
 import { openFields, shown } from './fields.ts';
 import { enumOf } from './strings.ts';
-import type { VariantKind } from './transform.ts';
 import type { ValueContext } from './transform-value.ts';
 import { compileValue } from './transform-value.ts';
+
+export type VariantKind = TransformVariant['kind'];
 
 type Check = (node: MapNode, context: ValueContext, reporter: Reporter) => TransformVariant | undefined;
 
@@ -18,7 +19,7 @@ export function checkVariant(kind: VariantKind, node: MapNode, context: ValueCon
   return checks[kind](node, context, reporter);
 }
 
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** The proxy writes these itself; a transform on them fails as `apply_error`. */
 const managed: ReadonlySet<string> = new Set([
   'host', 'content-length', 'transfer-encoding', 'connection', 'keep-alive', 'te', 'trailer', 'upgrade', 'expect',
@@ -49,7 +50,8 @@ const path: Check = (node, context, reporter) => {
   const value = valueOf(fields, 'required', reporter);
   const program = value === undefined ? undefined : compileValue(value, { phase: 'path', result: 'string' }, context, reporter);
   const pattern = fields.string('pattern');
-  const compiled = pattern === undefined || pattern.value === '' ? undefined : compileRe2(pattern.value);
+  // With prefix the pattern has to go, whatever it says.
+  const compiled = pattern === undefined || pattern.value === '' || action === 'prefix' ? undefined : compileRe2(pattern.value);
   if (compiled !== undefined && 'error' in compiled && pattern !== undefined) reporter.problem('invalid_regex', pattern, `not an RE2 pattern: ${compiled.error}`, { hint: 'RE2 has no look-around and no back-references' });
   if (action === 'replace' && (pattern?.value === '' || !fields.has('pattern'))) reporter.problem('pattern_required', pattern ?? node, 'a path transform with action replace needs a pattern');
   if (action === 'prefix' && pattern !== undefined && pattern.value !== '') reporter.problem('pattern_not_allowed', fields.placeOf('pattern'), 'a path transform with action prefix takes no pattern');
@@ -108,6 +110,9 @@ const auth: Check = (node, _context, reporter) => {
 
 const checks: Readonly<Record<VariantKind, Check>> = { header, path, query, body, auth };
 
+/** In the order of the contract. */
+export const variantKinds = Object.keys(checks) as readonly VariantKind[];
+
 function providerHint(text: string): string {
   const near = nearest(text, authProviderSlugs);
   return near === undefined ? `known providers: ${authProviderSlugs.join(', ')}` : `did you mean ${near}?`;
@@ -130,7 +135,7 @@ function valueOf(fields: Fields, wanted: 'required' | 'rejected' | undefined, re
 function keyOf(fields: Fields, reporter: Reporter): string | undefined {
   const field = fields.string('key');
   if (field === undefined) return undefined;
-  if (field.value !== '' && field.value.length <= 256) return field.value;
-  reporter.problem('key_required', field, field.value === '' ? 'key is empty' : 'key has more than 256 characters');
+  if (field.value !== '') return field.value;
+  reporter.problem('key_required', field, 'key is empty');
   return undefined;
 }
