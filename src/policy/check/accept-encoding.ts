@@ -1,4 +1,4 @@
-import { compileCel } from '../cel/compile-cel.ts';
+import { compileCel } from '../expression/compile-cel.ts';
 import type { DocumentNode, MapNode } from '../document/node.ts';
 import type { Reporter } from '../problem.ts';
 

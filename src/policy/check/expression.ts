@@ -1,4 +1,4 @@
-import { compileCel } from '../cel/compile-cel.ts';
+import { compileCel } from '../expression/compile-cel.ts';
 import type { CelOptions, CelProgram, CelResult } from '../cel/contract.ts';
 import type { Reporter } from '../problem.ts';
 import type { StringField } from './fields.ts';
