@@ -1,32 +1,51 @@
-import { compileCel } from '../expression/compile-cel.ts';
+import { compileCel } from '../cel/compile-cel.ts';
 import type { DocumentNode, MapNode } from '../document/node.ts';
 import type { Reporter } from '../problem.ts';
 
+const headerName = 'accept-encoding';
+
+type Encoder = { readonly node: MapNode; readonly setsIdentity: boolean; readonly appliesTo: ReadonlySet<unknown> };
+
 /**
  * The Accept-Encoding rule (contract 2.7): a capability with a counter that reads response bodies needs a header transform that sets
- * `Accept-Encoding` to the literal `identity`. Looks at the document as written, so that a mistake elsewhere in the transform or in the
- * counter is reported once, as what it is.
+ * `Accept-Encoding` to the literal `identity`. Looks at the document as written, after its transforms are checked, so that a mistake in
+ * the transform or in the counter is reported once, as what it is.
  */
 export function checkAcceptEncoding(capability: MapNode, reporter: Reporter): void {
   const budgets = capability.get('budgets');
-  const reader = itemsOf(budgets?.kind === 'map' ? budgets.get('counters') : undefined).find(readsBodies);
-  if (reader === undefined) return;
-  const transforms = itemsOf(capability.get('transforms'));
-  const setters = transforms.filter(setsIdentity);
-  if (setters.length === 0) {
-    reporter.problem('accept_encoding_identity_required', reader, 'this counter reads response bodies, which a server may compress', {
-      hint: `add to transforms: {header: {name: Accept-Encoding, action: set, value: '"identity"'}}`,
-    });
-    return;
-  }
-  const whole = setters.find((transform) => itemsOf(transform.get('applies_to')).length === 0);
-  if (whole === undefined) reporter.warning('accept_encoding_partial', setters[0] ?? reader, 'this transform does not cover every rule: responses of the others may be compressed, and are charged failure_charge');
-  const last = transforms.findLastIndex((transform) => headerNamed(transform, 'accept-encoding') !== undefined);
-  const changed = transforms[last];
-  if (changed !== undefined && !setsIdentity(changed)) reporter.warning('accept_encoding_partial', changed, 'this transform changes Accept-Encoding after it was set to identity');
+  const reader = mapsOf(budgets?.kind === 'map' ? budgets.get('counters') : undefined).find(readsBodies);
+  const list = capability.get('transforms');
+  if (reader === undefined || (list !== undefined && list.kind !== 'list')) return;
+  const transforms = mapsOf(list);
+  const encoders = transforms.map(encoderOf).filter((encoder) => encoder !== undefined);
+  const { problems } = reporter;
+  if (transforms.some((transform) => mentions(transform) && problems.some(({ path }) => isWithin(path, transform)))) return;
+  const setter = encoders.find((encoder) => encoder.setsIdentity);
+  if (setter !== undefined) warnOfGaps(mapsOf(capability.get('allow')), encoders, setter, reporter);
+  else reporter.problem('accept_encoding_identity_required', reader, 'this counter reads response bodies, which a server may compress', { hint: hintFor(encoders) });
 }
 
-function itemsOf(node: DocumentNode | undefined): readonly MapNode[] {
+function hintFor(encoders: readonly Encoder[]): string {
+  return encoders.length === 0
+    ? `add to transforms: {header: {name: Accept-Encoding, action: set, value: '"identity"'}}`
+    : `the transform of Accept-Encoding must have action: set and value: '"identity"'`;
+}
+
+/** Warns of rules without the transform, and of later transforms that undo it: transforms run in order. */
+function warnOfGaps(rules: readonly MapNode[], encoders: readonly Encoder[], setter: Encoder, reporter: Reporter): void {
+  for (const rule of rules) {
+    const name = scalar(rule, 'name');
+    const applying = encoders.filter(({ appliesTo }) => appliesTo.size === 0 || (name !== undefined && appliesTo.has(name)));
+    const last = applying.at(-1);
+    if (!applying.some((encoder) => encoder.setsIdentity)) {
+      reporter.warning('accept_encoding_partial', setter.node, 'this transform does not cover every rule: responses of the others may be compressed, and are charged failure_charge');
+    } else if (last?.setsIdentity === false) {
+      reporter.warning('accept_encoding_partial', last.node, 'this transform changes Accept-Encoding after it was set to identity');
+    }
+  }
+}
+
+function mapsOf(node: DocumentNode | undefined): readonly MapNode[] {
   return node?.kind === 'list' ? node.items.filter((item) => item.kind === 'map') : [];
 }
 
@@ -40,17 +59,28 @@ function readsBodies(counter: MapNode): boolean {
   return source === 'response.bytes' || (source === 'response' && scalar(counter, 'requires_body') === true);
 }
 
-function headerNamed(transform: MapNode, name: string): MapNode | undefined {
-  const header = transform.get('header');
-  if (header?.kind !== 'map') return undefined;
-  const written = scalar(header, 'name');
-  return typeof written === 'string' && written.toLowerCase() === name ? header : undefined;
+/** A header transform of Accept-Encoding, whatever it does. */
+function encoderOf(node: MapNode): Encoder | undefined {
+  const header = node.get('header');
+  const name = header?.kind === 'map' ? scalar(header, 'name') : undefined;
+  if (header?.kind !== 'map' || typeof name !== 'string' || name.toLowerCase() !== headerName) return undefined;
+  const targets = node.get('applies_to');
+  const appliesTo = new Set(targets?.kind === 'list' ? targets.items.map((item) => (item.kind === 'scalar' ? item.value : undefined)) : []);
+  return { node, appliesTo, setsIdentity: scalar(header, 'action') === 'set' && isIdentity(scalar(header, 'value')) };
 }
 
-function setsIdentity(transform: MapNode): boolean {
-  const header = headerNamed(transform, 'accept-encoding');
-  const value = header === undefined ? undefined : scalar(header, 'value');
-  if (header === undefined || scalar(header, 'action') !== 'set' || typeof value !== 'string') return false;
+function isIdentity(value: unknown): boolean {
+  if (typeof value !== 'string') return false;
   const compiled = compileCel(value, { phase: 'header', result: 'string', requestBody: 'absent' });
   return 'program' in compiled && compiled.program.literal === 'identity';
+}
+
+/** Whether the header's name stands anywhere in the transform: what was meant may be in the wrong place, or misspelt around it. */
+function mentions(node: DocumentNode): boolean {
+  if (node.kind === 'scalar') return typeof node.value === 'string' && node.value.toLowerCase().includes(headerName);
+  return node.kind === 'list' ? node.items.some(mentions) : node.entries.some(({ value }) => mentions(value));
+}
+
+function isWithin(path: string, node: MapNode): boolean {
+  return path === node.path || path.startsWith(`${node.path}.`) || path.startsWith(`${node.path}[`);
 }

@@ -11,10 +11,22 @@ export function checkStatusCode(field: StringField, reporter: Reporter): StatusR
     return undefined;
   };
   const family = /^([0-9])xx$/.exec(text)?.[1];
-  if (family !== undefined) return family >= '1' && family <= '5' ? { from: Number(family) * 100, to: Number(family) * 100 + 99 } : bad('families go from 1xx to 5xx');
-  const [, low, high] = /^([0-9]{3})(?:-([0-9]{3}))?$/.exec(text) ?? [];
-  if (low === undefined) return bad('not an exact code, a range or a family', /^[0-9]xx$/i.test(text) ? text.toLowerCase() : undefined);
-  const range = { from: Number(low), to: Number(high ?? low) };
-  if (range.from < 100 || range.to < 100 || range.from > 599 || range.to > 599) return bad('codes go from 100 to 599');
-  return range.from <= range.to ? range : bad('the range is empty', `"${range.to}-${range.from}"`);
+  if (family !== undefined) return family >= '1' && family <= '5' ? rangeOf(Number(family) * 100, Number(family) * 100 + 99) : bad('families go from 1xx to 5xx');
+  const [, low, high] = /^([0-9]{1,4})(?:-([0-9]{1,4}))?$/.exec(text) ?? [];
+  if (low === undefined) return bad('not an exact code, a range or a family', meant(text));
+  const from = Number(low);
+  const to = Number(high ?? low);
+  // Leading zeros are no way to write a code: 0200 is four digits, and would be octal elsewhere.
+  if (![low, high ?? low].every((code) => code.length === 3) || Math.min(from, to) < 100 || Math.max(from, to) > 599) return bad('codes have three digits, from 100 to 599');
+  return from <= to ? rangeOf(from, to) : bad('the range is empty', `"${to}-${from}"`);
+}
+
+function rangeOf(from: number, to: number): StatusRange {
+  return Object.freeze({ from, to });
+}
+
+/** The family or the range of a text that only differs in case, blanks or its dash. */
+function meant(text: string): string | undefined {
+  const plain = text.slice(0, 20).toLowerCase().replace(/\s/g, '').replace(/[–—]|\.\.+/g, '-');
+  return /^(?:[1-5]xx|[1-5][0-9]{2}(?:-[1-5][0-9]{2})?)$/.test(plain) ? `"${plain}"` : undefined;
 }
