@@ -1,4 +1,4 @@
-import type { CelInput, CelList, CelMap, CelUint, CelValue } from '@bufbuild/cel';
+import type { CelList, CelMap, CelUint, CelValue } from '@bufbuild/cel';
 import { celList, isCelUint } from '@bufbuild/cel';
 import type { CelType } from './types.ts';
 import { types } from './types.ts';
