@@ -18,12 +18,16 @@ export function checkCall(check: Check, node: CallNode, scope: Scope | undefined
   if (namespace !== undefined) check.namespaced.set(node, namespace);
   const name = namespace ?? node.name;
   const target = namespace === undefined ? node.target : undefined;
+  const problemsBefore = check.problems.length;
   const targetType = target === undefined ? undefined : check.typeOf(target, scope);
+  const targetFailed = check.problems.length > problemsBefore;
   const known = overloads.get(name);
   if (known === undefined) {
     // What a macro's arguments name is not declared anywhere; only the call itself is told.
     if (misusedMacro(check, node)) return types.dyn;
     for (const arg of node.args) check.typeOf(arg, scope);
+    // `math.greatest(1, 2)`: that there is no `math` says it.
+    if (targetFailed) return types.dyn;
     const close = nearest(name, [...overloads.keys(), ...macroNames, 'has'].filter((other) => /^\w/.test(other)));
     check.report({
       slug: 'undeclared_reference',

@@ -21,6 +21,7 @@ export function checkExpression(node: CelNode, variables: Variables): Checked {
     namespaced: new Map(),
     secretKeys: [],
     typeOf,
+    problems,
     report(problem) {
       if (problems.length < celLimits.problems) problems.push(problem);
     },

@@ -33,5 +33,6 @@ export type Check = {
   readonly namespaced: Map<CelNode, string>;
   readonly secretKeys: string[];
   typeOf(node: CelNode, scope: Scope | undefined): CelType;
+  readonly problems: readonly CelProblem[];
   report(problem: CelProblem): void;
 };

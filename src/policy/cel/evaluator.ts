@@ -1,4 +1,4 @@
-import type { CelFunc, CelValue } from '@bufbuild/cel';
+import type { CelEnv, CelFunc, CelValue } from '@bufbuild/cel';
 import { celEnv, isCelError, plan } from '@bufbuild/cel';
 import { strings } from '@bufbuild/cel/ext';
 import type { CelBindings, CelFailure } from './contract.ts';
@@ -9,11 +9,11 @@ import { coreFunctions } from './functions-core.ts';
 import { textFunctions } from './functions-text.ts';
 import type { CelType } from './types.ts';
 
-/** Later ones replace earlier ones with the same name and argument types. */
-const functions: readonly CelFunc[] = [...strings, ...coreFunctions, ...equalityFunctions, ...textFunctions];
+/** Everything that expressions call beyond the library's own. Later ones replace earlier ones with the same name and argument types. */
+export const evaluatorFunctions: readonly CelFunc[] = [...strings, ...coreFunctions, ...equalityFunctions, ...textFunctions];
 
 /** Shared: it holds functions only, variables are functions of ours. */
-const environment = celEnv({ funcs: [...functions] });
+const contractEnvironment = celEnv({ funcs: [...evaluatorFunctions] });
 
 export type Evaluation<T> = { readonly ok: true; readonly value: T } | CelFailure;
 
@@ -21,7 +21,11 @@ export type Evaluation<T> = { readonly ok: true; readonly value: T } | CelFailur
  * Plans the emitted tree; the result evaluates it and hands the value to `take`, inside the budget. Failures are codes: the library's texts
  * hold values, also secret ones.
  */
-export function createEvaluator(expr: LibraryExpr, requestBodyType: CelType): <T>(bindings: CelBindings, take: (value: CelValue) => T) => Evaluation<T> {
+export function createEvaluator(
+  expr: LibraryExpr,
+  requestBodyType: CelType,
+  environment: CelEnv = contractEnvironment,
+): <T>(bindings: CelBindings, take: (value: CelValue) => T) => Evaluation<T> {
   const run = plan(environment, expr);
   return (bindings, take) => {
     try {

@@ -28,21 +28,43 @@ export function createUnifier(): Unifier {
     return bound === undefined ? type : resolve(bound);
   }
 
+  /** Follows variables that stand for other variables, to the one that carries the type. */
+  function root(type: CelType): CelType {
+    let at = type;
+    for (let next = at; next.kind === 'variable'; ) {
+      at = next;
+      const bound = bindings.get(next.id);
+      if (bound?.kind !== 'variable') break;
+      next = bound;
+    }
+    return at;
+  }
+
+  /** `type` is a root as well. */
   function bind(id: number, type: CelType): boolean {
-    const known = bindings.get(id);
     if (type.kind === 'variable' && type.id === id) return true;
-    if (known !== undefined) {
-      if (!fitsInside(type, known)) return false;
-      const general = moreGeneral(type, known);
-      if (!mentions(resolve(general), id)) bindings.set(id, general);
+    const known = bindings.get(id);
+    if (known === undefined) {
+      if (mentions(resolve(type), id)) return false;
+      bindings.set(id, type);
       return true;
     }
-    if (mentions(resolve(type), id)) return false;
-    bindings.set(id, type);
+    const other = type.kind === 'variable' ? bindings.get(type.id) : type;
+    if (other === undefined) return type.kind === 'variable' && !mentions(resolve(known), type.id) && link(type.id, id);
+    if (!fitsInside(other, known)) return false;
+    const general = moreGeneral(other, known);
+    if (!mentions(resolve(general), id)) bindings.set(id, general);
     return true;
   }
 
-  function fitsInside(actual: CelType, wanted: CelType): boolean {
+  function link(from: number, to: number): true {
+    bindings.set(from, { kind: 'variable', id: to });
+    return true;
+  }
+
+  function fitsInside(given: CelType, asked: CelType): boolean {
+    const actual = root(given);
+    const wanted = root(asked);
     if (wanted.kind === 'variable') {
       if (bind(wanted.id, actual)) return true;
       if (bindings.has(wanted.id)) return false;
