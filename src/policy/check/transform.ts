@@ -113,7 +113,7 @@ function checkRequiresBody(fields: Fields, kinds: readonly VariantKind[], report
 
 /** Whatever reads the body needs it parsed, on each rule it applies to. */
 function checkFormats(fields: Fields, kind: VariantKind, targets: readonly AllowRule[], reporter: Reporter): boolean {
-  const place = fields.placeOf(kind === 'body' ? 'body' : 'requires_body');
+  const place = fields.any(kind === 'body' ? 'body' : 'requires_body') ?? fields.node;
   const raw = targets.filter((rule) => rule.requestFormat === '');
   for (const rule of raw) reporter.problem('request_format_required', place, `the transform reads the body: rule ${rule.id} needs request_format: application/json`);
   return raw.length === 0;
