@@ -3,12 +3,14 @@ import { checkHas, checkReference } from './check-reference.ts';
 import type { Check, Checked, Scope, Slots } from './check-state.ts';
 import type { CelProblem } from './contract.ts';
 import { celLimits } from './limits.ts';
-import type { CelNode, FoldNode } from './node.ts';
+import type { CelNode, FoldNode, MapNode } from './node.ts';
 import { accumulatorName } from './node.ts';
 import type { Variables } from './phase-variables.ts';
 import type { CelType } from './types.ts';
 import { listOf, mapOf, typeText, types } from './types.ts';
 import { createUnifier } from './unify.ts';
+
+const keyKinds = new Set(['bool', 'int', 'uint', 'string', 'dyn', 'variable']);
 
 /** Types of a whole expression, all problems in one go. What is wrong has type dyn, so one fault is told once. */
 export function checkExpression(node: CelNode, variables: Variables): Checked {
@@ -41,7 +43,7 @@ export function checkExpression(node: CelNode, variables: Variables): Checked {
       case 'list':
         return listOf(joined(inner.elements, scope));
       case 'map':
-        return mapOf(joined(inner.entries.map(({ key }) => key), scope), joined(inner.entries.map(({ value }) => value), scope));
+        return mapOf(keyType(inner, scope), joined(inner.entries.map(({ value }) => value), scope));
       case 'message':
         check.report({ slug: 'undeclared_reference', message: `undeclared reference: ${inner.name}`, hint: 'message types cannot be built here; maps are written {"key": value}', offset: inner.offset });
         return types.dyn;
@@ -63,6 +65,14 @@ export function checkExpression(node: CelNode, variables: Variables): Checked {
       type = type === undefined ? next : check.unifier.join(type, next);
     }
     return type ?? check.unifier.fresh();
+  }
+
+  /** Keys of other types fail at run time at the latest; and types that hold a type twice could grow without bound. */
+  function keyType(map: MapNode, scope: Scope | undefined): CelType {
+    const type = check.unifier.resolve(joined(map.entries.map(({ key }) => key), scope));
+    if (keyKinds.has(type.kind)) return type;
+    check.report({ slug: 'cel_type', message: `keys of a map are bool, int, uint or string, not ${typeText(check.unifier.settle(type))}`, offset: map.offset });
+    return types.dyn;
   }
 
   function foldType(fold: FoldNode, scope: Scope | undefined): CelType {

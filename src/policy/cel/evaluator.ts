@@ -1,16 +1,25 @@
 import type { CelEnv, CelFunc, CelValue } from '@bufbuild/cel';
 import { celEnv, isCelError, plan } from '@bufbuild/cel';
-import { strings } from '@bufbuild/cel/ext';
 import type { CelBindings, CelFailure } from './contract.ts';
 import type { LibraryExpr } from './convert-expression.ts';
 import { equalityFunctions } from './equality.ts';
 import { BudgetExhausted, runInFrame, TypeMismatch } from './frame.ts';
+import { conversionFunctions } from './functions-convert.ts';
 import { coreFunctions } from './functions-core.ts';
+import { stringFunctions } from './functions-strings.ts';
 import { textFunctions } from './functions-text.ts';
+import { timeFunctions } from './functions-time.ts';
 import type { CelType } from './types.ts';
 
 /** Everything that expressions call beyond the library's own. Later ones replace earlier ones with the same name and argument types. */
-export const evaluatorFunctions: readonly CelFunc[] = [...strings, ...coreFunctions, ...equalityFunctions, ...textFunctions];
+export const evaluatorFunctions: readonly CelFunc[] = [
+  ...coreFunctions,
+  ...equalityFunctions,
+  ...textFunctions,
+  ...stringFunctions,
+  ...conversionFunctions,
+  ...timeFunctions,
+];
 
 /** Shared: it holds functions only, variables are functions of ours. */
 const contractEnvironment = celEnv({ funcs: [...evaluatorFunctions] });

@@ -32,6 +32,15 @@ export function sizeOfText(text: string): number {
   return size;
 }
 
+/** By code points, as CEL orders strings; JavaScript orders UTF-16 units, which differs where surrogates are. */
+function compareText(left: string, right: string): number {
+  chargeText(Math.min(left.length, right.length));
+  if (left === right) return 0;
+  const surrogates = /[\ud800-\udfff]/;
+  if (surrogates.test(left) || surrogates.test(right)) return Buffer.compare(Buffer.from(left), Buffer.from(right));
+  return left < right ? -1 : 1;
+}
+
 function concatText(left: string, right: string): string {
   chargeString(left.length + right.length);
   return left + right;
@@ -60,6 +69,10 @@ export const textFunctions: readonly CelFunc[] = [
   celFunc('_+_', [STRING, STRING], STRING, concatText),
   celFunc('_+_', [BYTES, BYTES], BYTES, concatBytes),
   celFunc('_+_', [list, list], list, concatLists),
+  celFunc('_<_', [STRING, STRING], BOOL, (left, right) => compareText(left, right) < 0),
+  celFunc('_<=_', [STRING, STRING], BOOL, (left, right) => compareText(left, right) <= 0),
+  celFunc('_>_', [STRING, STRING], BOOL, (left, right) => compareText(left, right) > 0),
+  celFunc('_>=_', [STRING, STRING], BOOL, (left, right) => compareText(left, right) >= 0),
   celFunc('size', [STRING], INT, (text) => BigInt(sizeOfText(text))),
   celMethod('size', STRING, [], INT, function () {
     return BigInt(sizeOfText(this));

@@ -9,6 +9,18 @@ type Schema = Readonly<Record<string, unknown>>;
  * `properties`, `items`, `additionalProperties`, `required`-like assertions and internal `$ref`, is dyn. Never fails.
  */
 export function schemaType(schema: unknown): CelType {
+  if (!isObject(schema)) return types.dyn;
+  const known = cache.get(schema);
+  if (known !== undefined) return known;
+  const type = readSchema(schema);
+  cache.set(schema, type);
+  return type;
+}
+
+/** Many expressions are compiled against one schema. */
+const cache = new WeakMap<object, CelType>();
+
+function readSchema(schema: Schema): CelType {
   const byPlace = new Map<unknown, CelType>();
   let budget: number = celLimits.schemaTypes;
 

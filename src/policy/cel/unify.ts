@@ -19,8 +19,15 @@ export type Unifier = {
 };
 
 export function createUnifier(): Unifier {
-  let bindings = new Map<number, CelType>();
+  const bindings = new Map<number, CelType>();
+  /** What each binding replaced, newest last, so that a failed attempt is undone without copying the rest. */
+  const trail: (readonly [id: number, before: CelType | undefined])[] = [];
   let count = 0;
+
+  function set(id: number, type: CelType): void {
+    trail.push([id, bindings.get(id)]);
+    bindings.set(id, type);
+  }
 
   function resolve(type: CelType): CelType {
     if (type.kind !== 'variable') return withInner(type, resolve);
@@ -46,19 +53,19 @@ export function createUnifier(): Unifier {
     const known = bindings.get(id);
     if (known === undefined) {
       if (mentions(resolve(type), id)) return false;
-      bindings.set(id, type);
+      set(id, type);
       return true;
     }
     const other = type.kind === 'variable' ? bindings.get(type.id) : type;
     if (other === undefined) return type.kind === 'variable' && !mentions(resolve(known), type.id) && link(type.id, id);
     if (!fitsInside(other, known)) return false;
     const general = moreGeneral(other, known);
-    if (!mentions(resolve(general), id)) bindings.set(id, general);
+    if (!mentions(resolve(general), id)) set(id, general);
     return true;
   }
 
   function link(from: number, to: number): true {
-    bindings.set(from, { kind: 'variable', id: to });
+    set(from, { kind: 'variable', id: to });
     return true;
   }
 
@@ -83,9 +90,13 @@ export function createUnifier(): Unifier {
   }
 
   function attempt(test: () => boolean): boolean {
-    const before = new Map(bindings);
+    const start = trail.length;
     if (test()) return true;
-    bindings = before;
+    while (trail.length > start) {
+      const [id, before] = trail.pop() ?? [0, undefined];
+      if (before === undefined) bindings.delete(id);
+      else bindings.set(id, before);
+    }
     return false;
   }
 
