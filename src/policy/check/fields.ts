@@ -91,7 +91,7 @@ export function described(node: DocumentNode): string {
   if (node.kind !== 'scalar') return `a ${node.kind}`;
   if (node.value === null) return 'null';
   if (typeof node.value === 'string') return `the string ${shown(node.value)}`;
-  return typeof node.value === 'boolean' ? `the boolean ${String(node.value)}` : `the number ${node.integer?.toString() ?? String(node.value)}`;
+  return typeof node.value === 'boolean' ? `the boolean ${String(node.value)}` : `the number ${(node.integer?.toString() ?? String(node.value)).slice(0, 40)}`;
 }
 
 /** A text of the document inside a message: quoted, with escapes, bounded. */
@@ -103,7 +103,8 @@ function hintFor(type: FieldType, node: DocumentNode): string | undefined {
   if (node.kind === 'scalar' && node.value === null) return 'leave the field out, or give it a value';
   if (node.kind === 'scalar' && type === 'boolean' && typeof node.value === 'string' && /^(yes|no|on|off|y|n)$/i.test(node.value)) return 'YAML 1.2 knows true and false only';
   if (node.kind === 'scalar' && type === 'list') return `write it as a list: [${node.integer?.toString() ?? JSON.stringify(node.value)}]`.slice(0, 120);
-  if (node.kind === 'scalar' && type === 'string') return 'put it into quotes';
+  if (type === 'string' && node.kind !== 'map') return 'put it into quotes';
   if (node.kind === 'scalar' && type === 'integer' && typeof node.value === 'string') return 'write the number without quotes';
+  if (node.kind === 'scalar' && type === 'integer' && Number.isInteger(node.value)) return 'write all digits, without a point or an exponent; as parsed JSON, numbers beyond 2^53 are not exact: send the text';
   return undefined;
 }
