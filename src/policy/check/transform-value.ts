@@ -35,15 +35,17 @@ export function compileValue<R extends 'string' | 'string_map'>(field: StringFie
       const hint = `rule ${rule.id} has no request_schema: narrow applies_to, or add a schema`;
       return phase === 'body' ? untyped : compileExpression(field, { ...options, requestBody: 'absent' }, reporter, { ...hints, 'request.body': hint });
     }
-    if (!budget.spend(field.value.length)) {
-      reporter.problem('cel_too_complex', field, 'the transforms of the document read request.body under too many schemas', { hint: 'narrow applies_to, or give rules the same schema' });
-      return undefined;
-    }
     return compileExpression(field, { ...options, requestBody: { schema: rule.schema.source } }, reporter, hints);
   };
   const programs = new Map<number, CelProgram<R>>();
   for (const rule of targets) {
-    if (!bySchema.has(rule.schema)) bySchema.set(rule.schema, compileFor(rule));
+    if (!bySchema.has(rule.schema)) {
+      if (!budget.spend(field.value.length)) {
+        reporter.problem('cel_too_complex', field, 'the transforms of the document read request.body under too many schemas', { hint: 'narrow applies_to, or give rules the same schema' });
+        return undefined;
+      }
+      bySchema.set(rule.schema, compileFor(rule));
+    }
     const program = bySchema.get(rule.schema);
     if (program !== undefined) programs.set(rule.index, program);
   }
