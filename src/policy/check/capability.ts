@@ -3,7 +3,7 @@ import type { AllowRule, Capability } from '../model.ts';
 import type { Reporter } from '../problem.ts';
 import { checkAcceptEncoding } from './accept-encoding.ts';
 import { checkAllowRule } from './allow-rule.ts';
-import type { CompileBudget } from './compile-budget.ts';
+import type { CheckBudget } from './check-budget.ts';
 import { checkCounters } from './counter.ts';
 import type { Fields } from './fields.ts';
 import { openFields, shown } from './fields.ts';
@@ -12,7 +12,7 @@ import { enumOf } from './strings.ts';
 import { checkTransforms } from './transform.ts';
 
 /** `names` holds those of earlier capabilities, with where they stand. */
-export type CapabilityContext = { readonly names: Map<string, DocumentNode>; readonly budget: CompileBudget };
+export type CapabilityContext = { readonly names: Map<string, DocumentNode>; readonly budget: CheckBudget };
 
 /** One capability (contract 2.7). */
 export function checkCapability(node: DocumentNode, { names, budget }: CapabilityContext, reporter: Reporter): Capability | undefined {

@@ -1,7 +1,7 @@
 import type { CelPhase, CelProgram } from '../cel/contract.ts';
 import type { AllowRule, ValueFor } from '../model.ts';
 import type { Reporter } from '../problem.ts';
-import type { CompileBudget } from './compile-budget.ts';
+import type { CheckBudget } from './check-budget.ts';
 import { compileExpression } from './expression.ts';
 import type { StringField } from './fields.ts';
 
@@ -10,7 +10,7 @@ export type ValueContext = {
   readonly targets: readonly AllowRule[];
   /** Undefined when the document says neither yes nor no, which is reported where it stands. */
   readonly requiresBody: boolean | undefined;
-  readonly budget: CompileBudget;
+  readonly budget: CheckBudget;
 };
 
 type ValueOptions<R> = { readonly phase: Extract<CelPhase, 'header' | 'query' | 'path' | 'body'>; readonly result: R };
@@ -40,7 +40,7 @@ export function compileValue<R extends 'string' | 'string_map'>(field: StringFie
   const programs = new Map<number, CelProgram<R>>();
   for (const rule of targets) {
     if (!bySchema.has(rule.schema)) {
-      if (!budget.spend(field.value.length)) {
+      if (!budget.compilation(field.value.length)) {
         reporter.problem('cel_too_complex', field, 'the transforms of the document read request.body under too many schemas', { hint: 'narrow applies_to, or give rules the same schema' });
         return undefined;
       }

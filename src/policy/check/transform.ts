@@ -2,7 +2,7 @@ import type { DocumentNode, ListNode } from '../document/node.ts';
 import { nearest } from '../document/nearest.ts';
 import type { AllowRule, Transform } from '../model.ts';
 import type { Reporter } from '../problem.ts';
-import type { CompileBudget } from './compile-budget.ts';
+import type { CheckBudget } from './check-budget.ts';
 import type { Fields, Shape } from './fields.ts';
 import { openFields, shown } from './fields.ts';
 import { checkIdentifier } from './identifier.ts';
@@ -18,11 +18,10 @@ export type TransformContext = {
   readonly rules: readonly AllowRule[];
   /** Names of all rules, also of those with problems: a name of such a rule is not unknown. */
   readonly ruleNames: ReadonlySet<string>;
-  readonly budget: CompileBudget;
+  readonly budget: CheckBudget;
 };
 
-/** "Did you mean" costs each unknown name times each known one. */
-const suggestionsMax = 10;
+/** Names that a mistyped one is compared with. */
 const suggestedFromMax = 200;
 
 type Suggest = (name: string) => string | undefined;
@@ -30,11 +29,7 @@ type Suggest = (name: string) => string | undefined;
 /** `transforms` of a capability (contract 2.7, TransformRule). Those with a problem are left out. */
 export function checkTransforms(list: ListNode | undefined, context: TransformContext, reporter: Reporter): readonly Transform[] {
   const known = [...context.ruleNames].slice(0, suggestedFromMax);
-  let suggestions = 0;
-  const suggest: Suggest = (name) => {
-    suggestions += 1;
-    return suggestions > suggestionsMax ? undefined : nearest(name, known);
-  };
+  const suggest: Suggest = (name) => (context.budget.suggestion() ? nearest(name, known) : undefined);
   const transforms = (list?.items ?? []).map((item, index) => checkTransform(item, index, context, suggest, reporter));
   return Object.freeze(transforms.filter((transform) => transform !== undefined));
 }

