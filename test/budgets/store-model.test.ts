@@ -36,11 +36,11 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('settle' as const), hold: fc.nat(8), debits: fc.array(amount, { minLength: counters.length, maxLength: counters.length }) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('renew', 'release'), hold: fc.nat(8) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: fc.oneof(fc.constantFrom(1, 299, 300, 700, 999, 1_000, 3_600_000, 3_601_000), fc.nat(1_500)) }) },
-) as fc.Arbitrary<Op>;
+);
 
 /** The holds of one store in the order they were opened; both stores open the same ones. */
 async function run(store: BudgetStore, holds: { owner: BudgetOwner; hold: Hold }[], workspaceId: string, step: Exclude<Op, { kind: 'advance' }>): Promise<unknown> {
-  if (step.kind === 'reserve' || step.kind === 'charge') {
+  if ('picks' in step) {
     const owner = { orgId: 'org', workspaceId, taskId: tasks[step.task] };
     const reservations = step.picks.flatMap(({ counter: index, amount }) => (counters[index] === undefined ? [] : [{ counter: counters[index], amount }]));
     if (step.kind === 'charge') return store.charge(owner, reservations);
@@ -51,8 +51,7 @@ async function run(store: BudgetStore, holds: { owner: BudgetOwner; hold: Hold }
   }
   const entry = holds[step.hold % Math.max(holds.length, 1)];
   if (entry === undefined) return 'no such hold';
-  if (step.kind === 'renew') return store.renew(entry.owner, entry.hold);
-  if (step.kind === 'release') return store.release(entry.owner, entry.hold);
+  if (!('debits' in step)) return step.kind === 'renew' ? store.renew(entry.owner, entry.hold) : store.release(entry.owner, entry.hold);
   const debits = new Map(step.debits.map((debit, index): [string, bigint] => [counters[index]?.name ?? '', debit]));
   return store.settle(entry.owner, entry.hold, debits);
 }
