@@ -20,11 +20,14 @@ export function checkPathGlob(field: StringField, reporter: Reporter): string | 
   return glob;
 }
 
-/** The proxy passes raw paths only, without query, and refuses those that are not plain. */
+/** The proxy decides by raw paths, without their query, and refuses those that two readers could read in two ways. */
 function neverMatches(glob: string): string | undefined {
   if (/[?#]/.test(glob)) return 'paths are matched without the query and hold no ? or #';
   if (glob.includes('\\')) return 'requests with \\ in the path are refused';
   if (/[^\x21-\x7e]/.test(glob)) return 'request paths are ASCII: write it percent-encoded';
   if (glob.includes('//')) return 'requests with // in the path are refused';
-  return glob.split('/').some((segment) => segment === '.' || segment === '..') ? 'requests with dot segments are refused' : undefined;
+  // A star may complete an escape.
+  if (/%(?![0-9a-fA-F*]|$)|%[0-9a-fA-F](?![0-9a-fA-F*])|%$|%00/.test(glob)) return 'a % begins an escape of two hexadecimal digits, and never that of NUL';
+  const segments = glob.replaceAll(/%2e/gi, '.').split(/\/|%2f|%5c/i).map((segment) => segment.replace(/;.*$/s, ''));
+  return segments.some((segment) => segment === '.' || segment === '..') ? 'requests with dot segments are refused' : undefined;
 }
