@@ -1,8 +1,8 @@
 import { nearest } from '../document/nearest.ts';
 import { compileRe2 } from '../re2.ts';
 import type { Check, Scope } from './check-state.ts';
-import { startOf } from './node-offset.ts';
 import type { CallNode } from './node.ts';
+import { startOf } from './node.ts';
 import { overloads } from './overloads.ts';
 import { instantiate } from './signature.ts';
 import type { CelType } from './types.ts';
@@ -50,8 +50,8 @@ function resultType(check: Check, node: CallNode, name: string, target: CelType 
     const { target: wantedTarget, args: wantedArgs, result: given } = instantiate(overload, () => check.unifier.fresh());
     if (!check.unifier.allFit(actual, wantedTarget === undefined ? wantedArgs : [wantedTarget, ...wantedArgs])) continue;
     const type = check.unifier.resolve(given);
-    // Several overloads fit (some argument is dyn): certain only if they agree.
-    if (result !== undefined && typeText(result) !== typeText(type)) return types.dyn;
+    // Several overloads fit (some argument is dyn): certain only if they agree, which the text of a plain type says.
+    if (result !== undefined && (result.kind !== type.kind || typeText(result) !== typeText(type) || typeText(type).includes('…'))) return types.dyn;
     result = type;
   }
   if (result !== undefined) return result;
@@ -114,7 +114,7 @@ function secretRead(check: Check, node: CallNode, scope: Scope | undefined): Cel
     check.secretKeys.push(key.literal.value);
     return types.string;
   }
-  check.report({ slug: 'secret_key_not_literal', message: 'the key of secrets[...] has to be a string written out', offset: key?.offset ?? node.offset });
+  check.report({ slug: 'secret_key_not_literal', message: 'the key of secrets[...] has to be a string written out', offset: key === undefined ? node.offset : startOf(key) });
   return types.dyn;
 }
 

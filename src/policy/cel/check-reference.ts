@@ -1,7 +1,7 @@
 import { nearest } from '../document/nearest.ts';
 import type { Check, Reference, Scope } from './check-state.ts';
-import { startOf } from './node-offset.ts';
 import type { CelNode, HasNode, IdentifierNode, SelectNode } from './node.ts';
+import { startOf } from './node.ts';
 import { contractVariables } from './phase-variables.ts';
 import type { CelType, ObjectShape } from './types.ts';
 import { typeNames, typeText, types } from './types.ts';
@@ -119,7 +119,7 @@ function undeclaredProperty(check: Check, node: SelectNode | HasNode, shape: Obj
     slug: 'undeclared_reference',
     message: `undeclared reference: ${pathText(node)}`,
     hint: close === undefined ? 'the schema declares no such property and allows no others' : `did you mean ${close}?`,
-    offset: startOf(node),
+    offset: startOf(node.operand),
   });
   return types.dyn;
 }

@@ -15,7 +15,13 @@ export function parseExpression(source: string): { readonly node: CelNode } | { 
     return { problems: [parseProblem(error, source)] };
   }
   const positions = parsed.sourceInfo?.positions ?? {};
-  return convertExpression(parsed.expr, (id) => positions[String(id)] ?? 0, scanned.text);
+  const { text } = scanned;
+  // For operators the library points at the blanks before them.
+  const offsetOf = (id: bigint): number => {
+    const at = positions[String(id)] ?? 0;
+    return at + (/^\s*/.exec(text.slice(at))?.[0].length ?? 0);
+  };
+  return convertExpression(parsed.expr, offsetOf, text);
 }
 
 /** The parser's own error class is not exported; its shape is. */
