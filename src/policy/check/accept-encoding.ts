@@ -1,6 +1,7 @@
 import { compileCel } from '../cel/compile-cel.ts';
 import type { DocumentNode, MapNode } from '../document/node.ts';
-import type { Reporter } from '../problem.ts';
+import type { Problem, Reporter } from '../problem.ts';
+import { variantKinds } from './transform-variant.ts';
 
 const headerName = 'accept-encoding';
 
@@ -14,12 +15,8 @@ type Encoder = { readonly node: MapNode; readonly setsIdentity: boolean; readonl
 export function checkAcceptEncoding(capability: MapNode, reporter: Reporter): void {
   const budgets = capability.get('budgets');
   const reader = mapsOf(budgets?.kind === 'map' ? budgets.get('counters') : undefined).find(readsBodies);
-  const list = capability.get('transforms');
-  if (reader === undefined || (list !== undefined && list.kind !== 'list')) return;
-  const transforms = mapsOf(list);
-  const encoders = transforms.map(encoderOf).filter((encoder) => encoder !== undefined);
-  const { problems } = reporter;
-  if (transforms.some((transform) => mentions(transform) && problems.some(({ path }) => isWithin(path, transform)))) return;
+  if (reader === undefined || mayBeMisread(capability, reporter.problems)) return;
+  const encoders = mapsOf(capability.get('transforms')).map(encoderOf).filter((encoder) => encoder !== undefined);
   const setter = encoders.find((encoder) => encoder.setsIdentity);
   if (setter !== undefined) warnOfGaps(mapsOf(capability.get('allow')), encoders, setter, reporter);
   else reporter.problem('accept_encoding_identity_required', reader, 'this counter reads response bodies, which a server may compress', { hint: hintFor(encoders) });
@@ -75,12 +72,28 @@ function isIdentity(value: unknown): boolean {
   return 'program' in compiled && compiled.program.literal === 'identity';
 }
 
-/** Whether the header's name stands anywhere in the transform: what was meant may be in the wrong place, or misspelt around it. */
-function mentions(node: DocumentNode): boolean {
-  if (node.kind === 'scalar') return typeof node.value === 'string' && node.value.toLowerCase().includes(headerName);
-  return node.kind === 'list' ? node.items.some(mentions) : node.entries.some(({ value }) => mentions(value));
+/** Whether a problem that is reported already may be about the transform that is looked for: that one comes first, then. */
+function mayBeMisread(capability: MapNode, problems: readonly Problem[]): boolean {
+  const list = capability.get('transforms');
+  if (list === undefined) return problems.some(({ slug, path }) => slug === 'unknown_field' && path.startsWith(`${capability.path}.`) && !/[.[]/.test(path.slice(capability.path.length + 1)));
+  if (list.kind !== 'list') return true;
+  return list.items.some((item) => (mentionsHeader(item) || !isRecognised(item)) && problems.some(({ path }) => isWithin(path, item)));
 }
 
-function isWithin(path: string, node: MapNode): boolean {
+/** Whether the header's name stands anywhere in it: what was meant may be in the wrong place, or misspelt around it. */
+function mentionsHeader(node: DocumentNode): boolean {
+  if (node.kind === 'scalar') return typeof node.value === 'string' && node.value.toLowerCase().includes(headerName);
+  return node.kind === 'list' ? node.items.some(mentionsHeader) : node.entries.some(({ value }) => mentionsHeader(value));
+}
+
+/** Whether one can tell that it is a transform of something else. */
+function isRecognised(item: DocumentNode): boolean {
+  if (item.kind !== 'map') return false;
+  const header = item.get('header');
+  if (header === undefined) return variantKinds.some((kind) => item.get(kind) !== undefined);
+  return header.kind === 'map' && typeof scalar(header, 'name') === 'string';
+}
+
+function isWithin(path: string, node: DocumentNode): boolean {
   return path === node.path || path.startsWith(`${node.path}.`) || path.startsWith(`${node.path}[`);
 }

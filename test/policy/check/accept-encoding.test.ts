@@ -45,10 +45,17 @@ t.test('a broken transform is reported as what it is', async (t) => {
     `{header: ‹missing_field›${identity.slice(9).replace('name', '‹unknown_field›nam')}`,
     '{header: ‹value_required›{name: Accept-Encoding, action: set}}',
     '{header: ‹wrong_type›"Accept-Encoding: identity"}',
+    '{header: ‹wrong_type›5}',
+    '‹wrong_type›"Accept-Encoding"',
+    '‹wrong_type›null',
+    '‹transform_no_variant›{}',
+    '{header: ‹missing_field›{action: remove}}',
   ];
   for (const transform of broken) checkMarked(t, transform, doc({ transforms: [transform] }));
   checkMarked(t, 'transforms that are no list', doc({}).replace('transforms: []', 'transforms: ‹wrong_type›{}'));
-  checkMarked(t, 'a mistake in another transform changes nothing', doc({ transforms: ['{header: {name: x-a, action: ‹invalid_enum›x}}'], counters: [missing] }));
+  checkMarked(t, 'transforms under another name', doc({ transforms: [identity] }).replace('transforms:', '‹unknown_field›transfoms:'));
+  checkMarked(t, 'a mistake in another transform changes nothing', doc({ transforms: ['{header: {name: x-a, action: ‹invalid_enum›x}}', 'auth: {credential: a, provider: ‹unknown_provider›b}'], counters: [missing] }));
+  checkMarked(t, 'nor does one elsewhere', doc({ counters: [missing] }).replace('name: demo', 'name: ‹reserved_identifier›_a').replace('[GET]', '[‹invalid_enum›GOT]').replace('  transforms: []\n', ''));
 });
 
 t.test('rules that it does not cover, and later changes', async (t) => {
