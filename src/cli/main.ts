@@ -3,13 +3,17 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { AppError } from '../kernel/errors.ts';
 import { registerAudit } from './audit/register.ts';
+import { registerCaps } from './caps/register.ts';
 import { registerDoctor } from './doctor/register.ts';
 import { registerImport } from './import/register.ts';
+import { endWithoutReader } from './lost-reader.ts';
 import { registerMigrate } from './migrate.ts';
 import { registerOrg } from './org.ts';
 import { registerRoles } from './roles/register.ts';
 import { registerToken } from './token.ts';
 import { registerUp } from './up/up.ts';
+
+process.stdout.on('error', endWithoutReader);
 
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as { version: string };
 
@@ -27,6 +31,7 @@ registerOrg(program);
 registerToken(program);
 registerImport(program);
 registerAudit(program);
+registerCaps(program, version);
 
 try {
   await program.parseAsync();

@@ -5,7 +5,15 @@
  */
 export type JsonRefusal = { readonly ok: false; readonly reason: 'syntax' | 'duplicate_key' | 'lone_surrogate' | 'too_deep' | 'too_many_keys'; /** UTF-16 units. */ readonly offset: number };
 export type StrictJson = { readonly ok: true; readonly value: unknown } | JsonRefusal;
-export type StrictJsonLimits = { readonly depthMax: number; readonly keysMax: number };
+export type StrictJsonLimits = {
+  readonly depthMax: number;
+  readonly keysMax: number;
+  /**
+   * Numbers that a double does not write back as they were (`12345678901234567890`, `1.0`) come as raw JSON, which JSON.stringify writes
+   * unchanged: a body that is changed in one place must stay as it is in all others.
+   */
+  readonly rawNumbers?: boolean;
+};
 
 export const strictJsonLimits: StrictJsonLimits = { depthMax: 128, keysMax: 100_000 };
 
@@ -32,6 +40,14 @@ const numberPattern = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 // A run of a string without escapes and control characters; most strings are one run.
 const plainPattern = /[^"\\\u0000-\u001f]*/y;
 const escapes: Readonly<Record<string, string>> = { '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
+
+// Not in TypeScript's library yet (ECMAScript 2026, JSON.parse source text access).
+const { rawJSON: rawJson, isRawJSON } = JSON as unknown as { rawJSON: (text: string) => object; isRawJSON: (value: unknown) => boolean };
+
+/** True for a number that was kept as written. */
+export function isRawNumber(value: unknown): boolean {
+  return isRawJSON(value);
+}
 
 class Reader {
   at = 0;
@@ -136,12 +152,13 @@ class Reader {
     return String.fromCharCode(Number.parseInt(digits, 16));
   }
 
-  #number(): number {
+  #number(): unknown {
     numberPattern.lastIndex = this.at;
-    const found = numberPattern.exec(this.#text);
-    if (found === null) throw new Refused('syntax');
-    this.at += found[0].length;
-    return Number(found[0]);
+    const [source] = numberPattern.exec(this.#text) ?? [];
+    if (source === undefined) throw new Refused('syntax');
+    this.at += source.length;
+    const value = Number(source);
+    return this.#limits.rawNumbers === true && String(value) !== source ? rawJson(source) : value;
   }
 
   #word<T>(word: string, value: T): T {

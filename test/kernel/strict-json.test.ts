@@ -56,3 +56,10 @@ t.test('depth and keys are bounded', async (t) => {
   t.equal(readStrictJson(wide(10), { depthMax: 5, keysMax: 10 }).ok, true);
   t.match(readStrictJson(wide(11), { depthMax: 5, keysMax: 10 }), { ok: false, reason: 'too_many_keys' });
 });
+
+t.test('numbers can be kept as they were written', async (t) => {
+  const text = '{"id":12345678901234567890,"a":1.0,"b":[1e400,-0,0.1,3],"c":{"d":5e-1}}';
+  const read = readStrictJson(text, { depthMax: 9, keysMax: 9, rawNumbers: true });
+  t.ok(read.ok);
+  if (read.ok) t.equal(JSON.stringify(read.value), text);
+});

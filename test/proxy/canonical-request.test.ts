@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { canonicalRequest } from '../../src/proxy/canonical-request.ts';
 import type { WireRequest } from '../../src/proxy/canonical-request.ts';
-import { decodeQuery, pathRefusal } from '../../src/proxy/canonical-target.ts';
+import { decodeQuery, pathRefusal } from '../../src/kernel/raw-target.ts';
 import type { DoorContext } from '../../src/proxy/contract.ts';
 
 const plain: DoorContext = { door: 'plain' };

@@ -21,12 +21,8 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Runs a command's work; an error becomes one line on standard error and an exit code. A reader that went away (`| head`) is no error. */
+/** Runs a command's work; an error becomes one line on standard error and an exit code. */
 export async function settle(work: () => Promise<number | void>): Promise<void> {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0);
-    throw error;
-  });
   try {
     process.exitCode = (await work()) ?? 0;
   } catch (error) {

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { DevFile } from '../dev-file.ts';
 import { devFilePath, writeDevFile } from '../dev-file.ts';
+import { endWithoutReader } from '../lost-reader.ts';
 import { down, upInBackground } from './background.ts';
 import type { DataDir } from './data-dir.ts';
 import { claimDataDir } from './data-dir.ts';
@@ -36,6 +37,7 @@ function watchStopSignals(): { stopRequested: () => boolean; stopSignal: Promise
     }
   });
   // What is said to a terminal or pipe that has gone is said to nobody; it must not end `up` before its parts.
+  process.stdout.off('error', endWithoutReader);
   for (const out of [process.stdout, process.stderr]) out.on('error', () => undefined);
   return { stopRequested: () => requested, stopSignal };
 }

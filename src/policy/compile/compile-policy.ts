@@ -9,6 +9,7 @@ import { denyReason } from './reason.ts';
 import type { AdmissionCheck } from './static-checks.ts';
 import { admissionCheck, inspectsBody } from './static-checks.ts';
 import { credentialsOf, secretKeysOf } from './references.ts';
+import { tryOrder } from './try-order.ts';
 
 type CompiledRule = { readonly rule: AllowRule; readonly check: AdmissionCheck; readonly inspects: boolean; readonly allowed: Omit<Allowed, 'failures'> };
 
@@ -75,21 +76,6 @@ export function compilePolicy(document: Policy): CompiledPolicy {
     secretKeys: Object.freeze(secretKeysOf(document)),
     credentials: Object.freeze(credentialsOf(document)),
   });
-}
-
-/** (capability name, rule name, position) by code units; rules without a name come after those with one (contract 2.7, warning 4). */
-function tryOrder(a: AllowRule, b: AllowRule): number {
-  return compare(a.capability, b.capability) || compareNames(a.name, b.name) || a.index - b.index;
-}
-
-function compare(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
-}
-
-function compareNames(a: string | undefined, b: string | undefined): number {
-  if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
-  return compare(a, b);
 }
 
 function compileRule(rule: AllowRule, capability: Capability): CompiledRule {

@@ -1,8 +1,10 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import type { CompiledSchema, SchemaProblem, SchemaViolation } from './contract.ts';
 import type { Draft } from './drafts.ts';
-import { StepsExceeded, ajvOf, draftOf, resetSteps, stepKeyword } from './drafts.ts';
-import { gate, isObject } from './gate.ts';
+import { StepsExceeded, ajvOf, draftOf, resetSteps } from './drafts.ts';
+import { gate } from './gate.ts';
+import { isObject } from './object.ts';
+import { prepare } from './prepare.ts';
 
 export type SchemaCompiled = { readonly schema: CompiledSchema } | { readonly problems: readonly SchemaProblem[] };
 
@@ -43,7 +45,7 @@ function compileWith(draft: Draft, source: object | boolean): SchemaCompiled {
     }
     // A copy, as steps are counted inside of it. Without an $id Ajv does not find `#`; the author's own could be another policy's, too.
     const counted = structuredClone(source);
-    countSteps(counted);
+    prepare(counted, isObject(counted) ? counted['$anchor'] : undefined);
     compilations += 1;
     if (isObject(counted)) counted['$id'] = `schema://customhouse/${compilations}`;
     const validate = ajv.compile(counted);
@@ -54,18 +56,6 @@ function compileWith(draft: Draft, source: object | boolean): SchemaCompiled {
     if (error instanceof RangeError) return refused('schema_too_complex', [], 'the schema is too deep to compile');
     return refused('schema_invalid', [], error instanceof Error ? error.message.slice(0, 200) : 'the schema does not compile');
   }
-}
-
-/** Every subschema counts its visits. */
-function countSteps(node: unknown): void {
-  if (Array.isArray(node)) node.forEach(countSteps);
-  if (!isObject(node)) return;
-  for (const key of ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies']) {
-    const value = node[key];
-    if (isObject(value)) Object.values(value).forEach(countSteps);
-  }
-  for (const key of ['additionalProperties', 'propertyNames', 'contains', 'not', 'if', 'then', 'else', 'unevaluatedProperties', 'items', 'additionalItems', 'allOf', 'anyOf', 'oneOf', 'prefixItems']) countSteps(node[key]);
-  if ('$ref' in node || 'anyOf' in node || 'allOf' in node || 'oneOf' in node) node[stepKeyword] = true;
 }
 
 function run(validate: ValidateFunction, body: unknown): readonly SchemaViolation[] {

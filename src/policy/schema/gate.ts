@@ -1,6 +1,8 @@
 import { compileRe2 } from '../re2.ts';
 import type { SchemaProblem } from './contract.ts';
 import { stepKeyword } from './drafts.ts';
+import { isObject } from './object.ts';
+import { refersToSchema } from './references.ts';
 
 export const schemaLimits = { depthMax: 48, schemasMax: 5_000, entriesMax: 20_000 } as const;
 
@@ -22,6 +24,8 @@ export function gate(schema: unknown): readonly SchemaProblem[] {
   const problems: SchemaProblem[] = [];
   let schemas = 0;
   let stopped = false;
+  const anchors = new Set<string>();
+  const references: { readonly value: string; readonly at: At }[] = [];
   const report = (slug: SchemaProblem['slug'], at: At, message: string, hint?: string): void => {
     if (problems.length < 50) problems.push({ slug, message, at, ...(hint === undefined ? {} : { hint }) });
   };
@@ -38,6 +42,7 @@ export function gate(schema: unknown): readonly SchemaProblem[] {
       report('schema_invalid', at, 'a schema is a map, true or false');
       return;
     }
+    if (typeof node['$anchor'] === 'string') anchors.add(node['$anchor']);
     for (const [key, value] of Object.entries(node)) keyword(key, value, [...at, key], depth, at.length === 0);
   }
 
@@ -58,6 +63,7 @@ export function gate(schema: unknown): readonly SchemaProblem[] {
   function reference(value: unknown, at: At): void {
     if (typeof value !== 'string') report('schema_invalid', at, '$ref must be a string');
     else if (!value.startsWith('#')) report('schema_external_ref', at, `$ref ${JSON.stringify(value.slice(0, 80))} leaves the schema`, 'copy the schema into $defs and refer to #/$defs/<name>');
+    else references.push({ value, at });
   }
 
   function pattern(value: unknown, at: At): void {
@@ -67,9 +73,8 @@ export function gate(schema: unknown): readonly SchemaProblem[] {
   }
 
   visit(schema, [], 0);
+  for (const { value, at } of stopped || !isObject(schema) ? [] : references) {
+    if (!refersToSchema(schema, value, anchors)) report('schema_invalid', at, `$ref ${JSON.stringify(value.slice(0, 80))} leads to no schema`);
+  }
   return problems;
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,10 +1,11 @@
 import type { Step, Tree } from './tree.ts';
-import { placesIn, replaceAt, stringOf } from './tree.ts';
+import { placesIn, replaceAt, stringOf, treeOf } from './tree.ts';
 
 /** What must come of a mutation: `rejected` wherever a rule of the contract says so without knowing the rest of the document. */
 export type Outcome = 'rejected' | 'either';
 
-export type Mutation = { readonly what: string; readonly steps: readonly Step[]; readonly tree: Tree; readonly outcome: Outcome };
+/** `renamedTo` is the place under its new name. */
+export type Mutation = { readonly what: string; readonly steps: readonly Step[]; readonly renamedTo?: readonly Step[]; readonly tree: Tree; readonly outcome: Outcome };
 
 const scalar = (value: unknown): Tree => ({ kind: 'scalar', json: JSON.stringify(value) });
 const others: readonly (readonly [name: string, tree: Tree])[] = [
@@ -32,8 +33,9 @@ export function* mutationsOf(document: Tree): Generator<Mutation> {
       if (kindOf(other) !== kindOf(tree) || name === 'null' || name === 'a fraction') yield put(`replaced by ${name}`, isSchema && name !== 'null' ? 'either' : firm, other);
     }
     if (typeof last === 'string') {
-      yield made('renamed', firm, (key, value) => [[`${key}x`, value]]);
-      yield made('renamed by a capital', firm, (key, value) => [[key.charAt(0).toUpperCase() + key.slice(1), value]]);
+      for (const name of [`${last}x`, last.charAt(0).toUpperCase() + last.slice(1)]) {
+        yield { ...made(`renamed to ${name}`, firm, (_key, value) => [[name, value]]), renamedTo: [...steps.slice(0, -1), name] };
+      }
       yield made('repeated', 'rejected', (key, value) => [[key, value], [key, value]]);
     } else yield made('repeated', 'either', (key, value) => [[key, value], [key, value]]);
 
@@ -44,8 +46,22 @@ export function* mutationsOf(document: Tree): Generator<Mutation> {
       const enumerated = !inSchema && ((typeof last === 'string' && closed.has(last)) || steps.at(-2) === 'methods');
       if (changed !== undefined) yield put('in another case', enumerated ? 'rejected' : 'either', scalar(changed));
       if (!inSchema && typeof last === 'string' && expressions.has(last)) yield* brokenExpressions(text, put);
-    } else if (kindOf(tree) === 'number') yield put('negated', firm, scalar(-Number((tree as { readonly json: string }).json)));
-    else if (kindOf(tree) === 'boolean') yield put('inverted', 'either', scalar((tree as { readonly json: string }).json === 'false'));
+      if (!inSchema && last === 'ttl') for (const ttl of ['1ms', '10000h']) yield put(`made ${ttl}`, 'either', scalar(ttl));
+    } else if (kindOf(tree) === 'number') {
+      const number = Number((tree as { readonly json: string }).json);
+      yield put('negated', firm, scalar(-number));
+      for (const other of [0, 1, number * 1000]) yield put(`made ${other}`, 'either', scalar(other));
+    } else if (kindOf(tree) === 'boolean') yield put('inverted', 'either', scalar((tree as { readonly json: string }).json === 'false'));
+    if (!inSchema && tree.kind === 'map') yield* furtherFields(tree, put);
+  }
+}
+
+const further = { value: '"a"', key: 'a', pattern: 'a', requires_body: true, framing: 'sse', sse_event: 'a', terminal_sentinel: 'a', failure_charge: 1, max: 1, methods: ['GET'], transforms: [] } as const;
+
+/** A field of the contract at a place that has none, be it right there or not. */
+function* furtherFields(tree: Extract<Tree, { readonly kind: 'map' }>, put: (what: string, outcome: Outcome, by: Tree) => Mutation): Generator<Mutation> {
+  for (const [name, value] of Object.entries(further)) {
+    if (!tree.entries.some(([key]) => key === name)) yield put(`with ${name}`, 'either', { kind: 'map', entries: [...tree.entries, [name, treeOf(value)]] });
   }
 }
 

@@ -36,7 +36,7 @@ export const acceptEncoding: Area = {
         'put together, so no literal': rejects(identity.replace('"identity"', '"iden" + "tity"')),
         'another header': rejects(identity.replace('Accept-Encoding', 'Accept')),
         'a query parameter': rejects(`{query: {action: set, key: Accept-Encoding, value: '"identity"'}}`),
-        'one that is broken': doc(`‹accept_encoding_identity_required›${bytes}`, '{header: {name: Accept-Encoding, action: set, value: ‹undeclared_reference|undeclared reference: identity›identity}}'),
+        'one that is broken is reported as what it is': doc(bytes, '{header: {name: Accept-Encoding, action: set, value: ‹undeclared_reference|undeclared reference: identity›identity}}'),
       },
     },
     {

@@ -28,7 +28,7 @@ export const document: Area = {
       textOnly: true,
       accepted: {
         'comments, an end mark, and a directive': `%YAML 1.2\n---\n# a comment\n${capabilityWith('name: demo # another')}...\n`,
-        'quoted keys': capabilityWith('"name": demo'),
+        'quoted keys': '- "name": demo\n  "type": http\n  "allow": [{"domains": [api.example.com], methods: [GET]}]\n',
         'a key named like a member of every object': ruleWith('request_format: application/json\nmethods: [POST]\nrequest_schema: {properties: {constructor: {type: string}, __proto__: {type: string}}}'),
       },
       rejected: {
@@ -49,11 +49,11 @@ export const document: Area = {
         'an undeclared variable': ruleWith('match: {expr: ‹undeclared_reference|undeclared reference: foo›foo == 1}'),
         'a declared variable misspelt': ruleWith('match: {expr: ‹undeclared_reference|undeclared reference: request.metod›request.metod == "GET"}'),
         'the variable in the middle, over two lines': ruleWith('match:\n  expr: |-\n    request.method == "GET"\n      && ‹undeclared_reference|undeclared reference: user›user == "x"'),
-        'inside has()': ruleWith('match: {expr: has(‹undeclared_reference|undeclared reference: foo.bar›foo.bar)}'),
+        'inside has()': ruleWith('match: {expr: has(‹undeclared_reference|undeclared reference: foo›foo.bar)}'),
         'two of them at once': ruleWith('match: {expr: ‹undeclared_reference|undeclared reference: foo›foo == ‹undeclared_reference|undeclared reference: bar›bar}'),
         'an unknown function': ruleWith('match: {expr: ‹undeclared_reference|undeclared reference: now›now() == request.method}'),
         'a comparison of different types': ruleWith('match: {expr: request.method ‹cel_type›== 1}'),
-        'no CEL': ruleWith('match: {expr: request.method == "GET" &&‹cel_syntax›& true}'),
+        'no CEL': ruleWith('match: {expr: request.method == "GET" ‹cel_syntax›&&& true}'),
         'an integer beyond 64 bits': ruleWith('match: {expr: size(request.path) < ‹cel_integer_range›9223372036854775808}'),
         'a pattern that RE2 does not know': ruleWith(`match: {expr: 'request.path.matches(‹cel_invalid_regex›"^(?=/v1)")'}`),
       },

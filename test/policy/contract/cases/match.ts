@@ -30,7 +30,7 @@ export const match: Area = {
         'a string': ruleWith('match: {expr: ‹cel_result_type›request.method}'),
         'an integer': ruleWith('match: {expr: ‹cel_result_type›size(request.path)}'),
         'a list': ruleWith('match: {expr: "‹cel_result_type›[true]"}'),
-        'empty': ruleWith('match: {expr: ‹cel_syntax›""}'),
+        'empty': ruleWith('match: {expr: "‹cel_syntax›"}'),
       },
     },
     {

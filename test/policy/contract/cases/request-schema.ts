@@ -94,7 +94,7 @@ export const requestSchema: Area = {
         'JSON as a block': schema('|\n  {"type": "object",\n   "required": ["a"]}'),
       },
       rejected: {
-        'a text that is no JSON': schema(`‹schema_invalid›'{"type": "object"'`),
+        'a text that is no JSON': schema(`'{"type": "object"‹schema_invalid›'`),
         'a text that holds YAML': schema('‹schema_invalid›"type: object"'),
         'a text that holds a JSON list': schema('‹schema_invalid›"[]"'),
       },

@@ -38,7 +38,7 @@ export const terminators: Area = {
         'an integer': stream('terminal_cel: ‹cel_result_type›size(event)'),
         'undeclared': stream('terminal_cel: ‹undeclared_reference|undeclared reference: data›data == "[DONE]"'),
         'a boolean of YAML': stream('terminal_cel: ‹wrong_type›true'),
-        'no CEL': stream('terminal_cel: event.done ==‹cel_syntax›'),
+        'no CEL': stream('terminal_cel: event.done ‹cel_syntax›=='),
       },
     },
   ],

@@ -10,7 +10,7 @@ export const bodyVariant: Area = {
       quote: 'every targeted rule must declare `request_format: application/json`',
       accepted: { 'both have it': body(`{action: merge, value: '{"a": 1}'}`) },
       rejected: {
-        'one has not': body(`‹request_format_required|plain›{action: merge, value: '{"a": 1}'}`, 'untyped, plain'),
+        'one has not': transformsWith(`applies_to: [untyped, plain]\nbody: ‹request_format_required|plain›{action: merge, value: '{"a": 1}'}`),
         'one of all has not': transformsWith(`body: ‹request_format_required|plain›{action: merge, value: '{"a": 1}'}`),
       },
     },

@@ -68,8 +68,8 @@ export const headerVariant: Area = {
       quote: 'value: dynamic keys rejected',
       accepted: { 'a literal': header(`{name: authorization, action: set, value: 'secrets["api-key"]'}`) },
       rejected: {
-        'a variable': header('{name: authorization, action: set, value: "‹secret_key_not_literal›secrets[request.method]"}'),
-        'two literals joined': header(`{name: authorization, action: set, value: '‹secret_key_not_literal›secrets["a" + "b"]'}`),
+        'a variable': header('{name: authorization, action: set, value: "secrets[‹secret_key_not_literal›request.method]"}'),
+        'two literals joined': header(`{name: authorization, action: set, value: 'secrets[‹secret_key_not_literal›"a" + "b"]'}`),
         'as a field': header('{name: authorization, action: set, value: ‹secret_key_not_literal›secrets.token}'),
         'passed on': header(`{name: authorization, action: set, value: 'dyn(‹secret_key_not_literal›secrets)["token"]'}`),
         'gone through': header(`{name: authorization, action: set, value: '‹secret_key_not_literal›secrets.exists(k, k == "a") ? "a" : "b"'}`),

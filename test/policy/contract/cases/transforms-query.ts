@@ -25,7 +25,7 @@ export const queryVariant: Area = {
       accepted: { 'a literal': query(`{action: set, key: q, value: '"a b&c"'}`), 'a secret': query(`{action: set, key: q, value: 'secrets["api-key"]'}`) },
       rejected: {
         'a list': query('{action: set, key: q, value: \'‹cel_result_type›request.query["q"]\'}'),
-        'a dynamic secret': query('{action: set, key: q, value: "‹secret_key_not_literal›secrets[request.method]"}'),
+        'a dynamic secret': query('{action: set, key: q, value: "secrets[‹secret_key_not_literal›request.method]"}'),
         'undeclared': query('{action: set, key: q, value: ‹undeclared_reference|undeclared reference: query›query}'),
       },
     },
