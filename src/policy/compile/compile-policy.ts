@@ -86,7 +86,7 @@ function compileRule(rule: AllowRule, capability: Capability): CompiledRule {
     ...(rule.schema === undefined ? [] : ['request_schema' as const]),
     ...(rule.match?.requiresBody === true ? ['body_match' as const] : []),
   ];
-  const bodyNeeded = inspectsBody(rule) || transforms.some(({ requiresBody }) => requiresBody);
+  const bodyNeeded = inspectsBody(rule) || transforms.some(({ requiresBody, variant }) => requiresBody || variant.kind === 'body');
   const allowed = Object.freeze({ kind: 'allowed' as const, rule, validations: Object.freeze(validations), transforms, counters: capability.counters, bodyNeeded });
   return { rule, check: admissionCheck(rule), inspects: inspectsBody(rule), allowed };
 }
