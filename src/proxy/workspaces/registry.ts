@@ -1,0 +1,221 @@
+import { isUuid } from '../../kernel/ids.ts';
+import type { ActiveWorkspace } from '../contract.ts';
+import { activate } from './activate.ts';
+import type { ManagedWorkspaceRegistry, WorkspaceRef, WorkspaceRegistryDeps } from './contract.ts';
+import { createGoneSignals } from './gone-signals.ts';
+import { createPolicyCache } from './policy-cache.ts';
+
+type Entry = {
+  readonly ref: WorkspaceRef;
+  /** Undefined until it is loaded for the first time. */
+  workspace: ActiveWorkspace | undefined;
+  version: string | undefined;
+  agentRoleId: string | undefined;
+  /** When the newest answer was asked for, not when it came: a change in between is not in it. */
+  askedAtMs: number;
+  usedAtMs: number;
+  retryAtMs: number;
+  /** `unsure`: a message may have been missed. `changed`: one came, and what is held is known to be wrong. */
+  trust: 'sure' | 'unsure' | 'changed';
+  /** Moves on with every message: an answer that was asked for before it is not kept. */
+  epoch: number;
+  loading: Promise<ActiveWorkspace | undefined> | undefined;
+};
+
+/** Pause after a failed load in which a cached workspace is served without another try. */
+const retryMs = 1_000;
+const sweepMsMax = 30_000;
+const policiesMax = 1_000;
+
+/** The registry was stopped: the proxy is going away. */
+export class RegistryStoppedError extends Error {
+  constructor() {
+    super('the workspace registry was stopped');
+    this.name = 'RegistryStoppedError';
+  }
+}
+
+/**
+ * The workspaces this proxy knows (contract 6.2, 6.3; design 10). A workspace is asked for on its first request, once however many
+ * requests wait for it; then it is served from memory and asked for again behind the requests' backs when it is older than `ttlMs`.
+ * After `refresh` the next request waits for what is true now, and nothing older is served. When the control plane does not
+ * answer, `get` rejects, unless what is held is younger than `graceMs` and not known to be wrong.
+ */
+export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWorkspaceRegistry {
+  const { load, ttlMs, graceMs, idleMs, entriesMax, negativeTtlMs = 2_000, onLifecycle, onError, now = () => performance.now() } = deps;
+  /** In order of use, the longest unused one first. */
+  const entries = new Map<string, Entry>();
+  /** Until when a workspace is believed not to be there; bounded as the entries are. */
+  const unknownUntilMs = new Map<string, number>();
+  const signals = createGoneSignals();
+  const policies = createPolicyCache({ entriesMax: policiesMax });
+  const loads = new Set<Promise<unknown>>();
+  let stopped = false;
+
+  const keyOf = ({ id, orgId }: WorkspaceRef): string => `${orgId}/${id}`;
+  const isHeld = (entry: Entry): boolean => entries.get(keyOf(entry.ref)) === entry;
+
+  function drop(entry: Entry, event: 'workspace_deactivated' | 'workspace_evicted'): void {
+    if (isHeld(entry)) entries.delete(keyOf(entry.ref));
+    entry.epoch += 1;
+    entry.loading = undefined;
+    if (entry.workspace !== undefined) onLifecycle?.(event, entry.workspace);
+    entry.workspace = undefined;
+  }
+
+  function end(entry: Entry): void {
+    drop(entry, 'workspace_deactivated');
+    signals.abort(entry.ref.id);
+  }
+
+  function remember(key: string): void {
+    unknownUntilMs.delete(key);
+    unknownUntilMs.set(key, now() + negativeTtlMs);
+    const [oldest] = unknownUntilMs.keys();
+    if (unknownUntilMs.size > entriesMax && oldest !== undefined) unknownUntilMs.delete(oldest);
+  }
+
+  async function ask(entry: Entry): Promise<ActiveWorkspace | undefined> {
+    const { epoch, workspace: before } = entry;
+    const askedAtMs = now();
+    // Taken first: a deactivation while we wait must reach those who wait.
+    const gone = signals.signalOf(entry.ref.id);
+    const found = await load(entry.ref, before === undefined ? undefined : entry.version);
+    const isCurrent = entry.epoch === epoch && !stopped;
+    if (found.kind === 'unknown') {
+      if (isCurrent) {
+        end(entry);
+        remember(keyOf(entry.ref));
+      }
+      return undefined;
+    }
+    if (found.kind === 'unchanged') {
+      if (before === undefined) throw new Error('the control plane answered "unchanged" to a first question');
+      if (isCurrent) Object.assign(entry, { askedAtMs, trust: 'sure' });
+      return before;
+    }
+    const { answer } = found;
+    const workspace = activate(answer, { policies, gone });
+    if (!isCurrent) return workspace;
+    Object.assign(entry, { workspace, askedAtMs, trust: 'sure', version: answer.version, agentRoleId: answer.agentRoleId });
+    if (before === undefined) onLifecycle?.('workspace_activated', workspace);
+    return workspace;
+  }
+
+  /** One load at a time for each entry and epoch. */
+  function loadOnce(entry: Entry): Promise<ActiveWorkspace | undefined> {
+    if (entry.loading !== undefined) return entry.loading;
+    const loading = ask(entry).catch((error: unknown) => {
+      onError?.(error);
+      entry.retryAtMs = now() + retryMs;
+      // Nothing is held for it: the place is given back.
+      if (entry.workspace === undefined && entry.loading === loading && isHeld(entry)) entries.delete(keyOf(entry.ref));
+      throw error;
+    }).finally(() => {
+      if (entry.loading === loading) entry.loading = undefined;
+      loads.delete(loading);
+    });
+    entry.loading = loading;
+    loads.add(loading);
+    // Whoever waits hears of it; a load behind the requests' backs has nobody.
+    loading.catch(() => undefined);
+    return loading;
+  }
+
+  function covered(entry: Entry): ActiveWorkspace | undefined {
+    return entry.trust !== 'changed' && now() - entry.askedAtMs < graceMs ? entry.workspace : undefined;
+  }
+
+  function entryOf(ref: WorkspaceRef, key: string): Entry {
+    const known = entries.get(key);
+    const entry: Entry = known ?? { ref: { id: ref.id, orgId: ref.orgId }, workspace: undefined, version: undefined, agentRoleId: undefined, askedAtMs: 0, usedAtMs: 0, retryAtMs: 0, trust: 'sure', epoch: 0, loading: undefined };
+    if (known !== undefined) entries.delete(key);
+    entries.set(key, entry);
+    entry.usedAtMs = now();
+    const [oldest] = entries.values();
+    if (entries.size > entriesMax && oldest !== undefined) drop(oldest, 'workspace_evicted');
+    return entry;
+  }
+
+  async function get(ref: WorkspaceRef): Promise<ActiveWorkspace | undefined> {
+    if (stopped) throw new RegistryStoppedError();
+    if (!isUuid(ref.id) || !isUuid(ref.orgId)) return undefined;
+    const key = keyOf(ref);
+    const until = unknownUntilMs.get(key);
+    if (until !== undefined) {
+      if (now() < until) return undefined;
+      unknownUntilMs.delete(key);
+    }
+    const entry = entryOf(ref, key);
+    const { workspace } = entry;
+    if (workspace !== undefined) {
+      const ageMs = now() - entry.askedAtMs;
+      if (entry.trust === 'sure' && ageMs < ttlMs) return workspace;
+      if (now() < entry.retryAtMs && covered(entry) !== undefined) return workspace;
+      if (entry.trust === 'sure' && ageMs < Math.min(ttlMs * 2, graceMs)) {
+        void loadOnce(entry).catch(() => undefined);
+        return workspace;
+      }
+    }
+    try {
+      return await loadOnce(entry);
+    } catch (error) {
+      const standIn = covered(entry);
+      if (standIn === undefined) throw error;
+      return standIn;
+    }
+  }
+
+  /** `changed` outlives a later `unsure`: only an answer asked for afterwards clears it. */
+  function distrust(concerns: (entry: Entry) => boolean, trust: 'unsure' | 'changed'): void {
+    for (const entry of entries.values()) {
+      if (!concerns(entry)) continue;
+      if (entry.trust !== 'changed') entry.trust = trust;
+      if (trust === 'changed') entry.retryAtMs = 0;
+      entry.epoch += 1;
+      // The next request must not join a load that began before.
+      entry.loading = undefined;
+    }
+  }
+
+  function forgetUnknown(concerns: (key: string) => boolean): void {
+    for (const key of unknownUntilMs.keys()) if (concerns(key)) unknownUntilMs.delete(key);
+  }
+
+  function sweep(): void {
+    for (const entry of entries.values()) {
+      if (now() - entry.usedAtMs < idleMs) break;
+      drop(entry, 'workspace_evicted');
+    }
+  }
+  const sweeping = setInterval(sweep, Math.min(idleMs, sweepMsMax));
+  sweeping.unref();
+
+  return {
+    get,
+    deactivate(id) {
+      for (const entry of [...entries.values()]) if (entry.ref.id === id) drop(entry, 'workspace_deactivated');
+      signals.abort(id);
+    },
+    refresh(id) {
+      distrust((entry) => entry.ref.id === id, 'changed');
+      forgetUnknown((key) => key.endsWith(`/${id}`));
+    },
+    refreshRole: (orgId, agentRoleId) => distrust((entry) => entry.ref.orgId === orgId && (entry.agentRoleId === undefined || entry.agentRoleId === agentRoleId), 'changed'),
+    refreshOrg: (orgId) => distrust((entry) => entry.ref.orgId === orgId, 'changed'),
+    revalidateAll() {
+      distrust(() => true, 'unsure');
+      unknownUntilMs.clear();
+    },
+    get size() {
+      return entries.size;
+    },
+    async stop() {
+      stopped = true;
+      clearInterval(sweeping);
+      await Promise.allSettled(loads);
+      entries.clear();
+      unknownUntilMs.clear();
+    },
+  };
+}
