@@ -4,7 +4,7 @@ import type { DestinationStream, Logger } from 'pino';
 import { loggedError } from '../kernel/log.ts';
 
 /** Keys whose values never reach the log, wherever a logged object has them. */
-const redactedPaths = ['authorization', 'cookie', 'api_key', 'apiKey', 'token', 'password', 'secret', 'key']
+const redactedPaths = ['authorization', 'cookie', 'api_key', 'apiKey', 'token', 'password', 'secret', 'key', 'secrets', 'material', 'sealed']
   .flatMap((name) => [name, `*.${name}`, `*.*.${name}`])
   .concat(['*["x-capability-token"]', '*["set-cookie"]', '*["proxy-authorization"]']);
 

@@ -19,6 +19,7 @@ import { createWorkspaceStore } from '../store/pg/workspaces.ts';
 import { createHub } from '../stream/hub.ts';
 import { buildApp } from './app.ts';
 import type { ApiDeps } from './deps.ts';
+import { startInternal } from './internal/start.ts';
 import { createApiMetrics, observeReads } from './metrics.ts';
 import { createLogger } from './request-log.ts';
 import { routeTable } from './routes/table.ts';
@@ -26,6 +27,8 @@ import { trackSilentSockets } from './silent-sockets.ts';
 
 export type RunningApi = {
   readonly url: string;
+  /** Of the internal API; undefined without INTERNAL_TOKEN. */
+  readonly internalUrl: string | undefined;
   /** Drains and closes; resolves within about `shutdownMs`. */
   readonly stop: () => Promise<void>;
 };
@@ -83,12 +86,14 @@ export async function startApi(settings: Settings, logger: Logger = createLogger
     database: settings.clickhouseDatabase, cluster: settings.clickhouseCluster,
   });
   const deps = assembleApi(settings, { sql, lookups, clickhouse }, logger);
+  let internal: Awaited<ReturnType<typeof startInternal>>;
   const closePools = async (): Promise<void> => {
     await deps.hub.stop();
     await Promise.all([clickhouse.close(), sql.end({ timeout: 1 }), lookups.end({ timeout: 1 })]);
   };
   try {
     const app = await buildApp(deps, routeTable);
+    internal = await startInternal(settings, sql, logger);
     const endSilentSockets = trackSilentSockets(app.server);
     await app.listen({ host: settings.host, port: settings.apiPort });
     const { address, family, port } = app.server.address() as AddressInfo;
@@ -100,13 +105,14 @@ export async function startApi(settings: Settings, logger: Logger = createLogger
       const closed = app.close();
       endSilentSockets();
       await deps.hub.stop();
-      await closed;
+      await Promise.all([closed, internal?.stop(settings.shutdownMs)]);
       clearTimeout(cut);
       await closePools();
       logger.info('api stopped');
     };
-    return { url, stop: () => (stopping ??= drain()) };
+    return { url, internalUrl: internal?.url, stop: () => (stopping ??= drain()) };
   } catch (error) {
+    await internal?.stop(0);
     await closePools();
     throw error;
   }

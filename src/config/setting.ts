@@ -45,3 +45,17 @@ export function asUrl(...protocols: string[]): Parser<string> {
     return text;
   };
 }
+
+/** Comma-separated base64 keys of 32 bytes each. */
+export const asSealingKeys: Parser<string> = (text) => {
+  const keys = text.split(',').map((key) => key.trim());
+  if (keys.length > 8 || keys.some((key) => !/^[A-Za-z0-9+/]{43}=$/.test(key))) throw new SettingError(['expected 1 to 8 keys of 32 bytes each, in base64, with commas between them']);
+  return text;
+};
+
+export function asLongText(charactersMin: number): Parser<string> {
+  return (text) => {
+    if (text.length < charactersMin || !/^[\x21-\x7e]+$/.test(text)) throw new SettingError([`expected at least ${charactersMin} characters, without spaces`]);
+    return text;
+  };
+}

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { inspect } from 'node:util';
 import type { Parser, Setting } from './setting.ts';
-import { SettingError, asInteger, asOneOf, asText, asUrl } from './setting.ts';
+import { SettingError, asInteger, asLongText, asOneOf, asSealingKeys, asText, asUrl } from './setting.ts';
 
 function setting<T>(env: string, parse: Parser<T>, fallback: string, doc: string, secret = false): Setting<T> {
   return { env, parse, fallback, doc, secret };
@@ -28,6 +28,11 @@ export const settingTable = {
   proxyPort: setting('PROXY_PORT', port, '8081', 'Port of the explicit proxy'),
   proxyAdminPort: setting('PROXY_ADMIN_PORT', port, '8082', 'Port of the proxy role for /healthz, /readyz and /metrics'),
   workerAdminPort: setting('WORKER_ADMIN_PORT', port, '8083', 'Port of the worker role for /healthz, /readyz and /metrics'),
+  internalHost: setting('INTERNAL_HOST', asText, '127.0.0.1', 'Address that the internal API of the api role binds; only proxies may reach it'),
+  internalPort: setting('INTERNAL_PORT', port, '8084', 'Port of the internal API, from which proxies learn of workspaces and credentials'),
+  internalToken: optional('INTERNAL_TOKEN', asLongText(32), 'Service token that proxies show to the internal API; without it the api role does not open that listener', true),
+  internalUrl: setting('INTERNAL_URL', asUrl('http:', 'https:'), 'http://127.0.0.1:8084', 'Base address of the internal API, for the proxy role'),
+  secretsKey: optional('SECRETS_KEY', asSealingKeys, 'api role only: keys that seal secrets and credentials in Postgres: 32 bytes in base64, for example from `openssl rand -base64 32`. To rotate, put the new key in front, with a comma', true),
   publicBaseUrl: optional('PUBLIC_BASE_URL', asUrl('http:', 'https:'), 'Base address that callers use, when it differs from HOST and API_PORT'),
   trustedProxies: setting('TRUSTED_PROXIES', asText, '', 'Comma-separated addresses of load balancers whose X-Forwarded-For is believed'),
   postgresUrl: setting('POSTGRES_URL', asUrl('postgres:', 'postgresql:'), 'postgres://customhouse@127.0.0.1:5432/customhouse', 'Postgres of the control plane', true),
@@ -59,6 +64,10 @@ export const settingTable = {
   proxyHeaderBytesMax: setting('PROXY_HEADER_BYTES_MAX', asInteger(1024, MiB), '32768', 'Largest request line and headers of one proxy request, in bytes'),
   proxyRequestTimeoutMs: setting('PROXY_REQUEST_TIMEOUT_MS', ms, '60000', 'Longest time to receive one whole proxy request, in ms'),
   proxyIdleTimeoutMs: setting('PROXY_IDLE_TIMEOUT_MS', ms, '60000', 'Longest pause between two requests of one proxy connection, in ms'),
+  proxyWorkspaceTtlMs: setting('PROXY_WORKSPACE_TTL_MS', ms, '30000', 'Age at which a proxy asks for a workspace again, in ms; changes are pushed besides'),
+  proxyWorkspaceGraceMs: setting('PROXY_WORKSPACE_GRACE_MS', ms, '300000', 'Age up to which a proxy serves a workspace while the control plane does not answer, in ms'),
+  proxyWorkspaceIdleMs: setting('PROXY_WORKSPACE_IDLE_MS', ms, '900000', 'Time without a request after which a proxy forgets a workspace, in ms'),
+  proxyWorkspacesMax: setting('PROXY_WORKSPACES_MAX', asInteger(1, 1_000_000), '10000', 'Workspaces one proxy holds; beyond it the longest unused one is forgotten'),
   journalDir: setting('JOURNAL_DIR', asText, '.data/journal', 'Directory of the proxy journal'),
   journalFsync: setting('JOURNAL_FSYNC', asOneOf('always', 'interval', 'never'), 'interval', 'When the journal is flushed to the disk: each write, every JOURNAL_SEAL_MS, or left to the system'),
   journalSealMs: setting('JOURNAL_SEAL_MS', ms, '200', 'Longest time a row waits before its batch is sealed, in ms'),

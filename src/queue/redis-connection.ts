@@ -11,7 +11,7 @@ const common = {
   reconnectOnError: (error) => error.message.startsWith('READONLY'),
 } satisfies RedisOptions;
 
-function connect(redisUrl: string, options: { maxRetriesPerRequest: number | null; commandTimeout?: number }, onError: (error: unknown) => void): Redis {
+function connect(redisUrl: string, options: Pick<RedisOptions, 'maxRetriesPerRequest' | 'commandTimeout' | 'autoResubscribe' | 'protocol'>, onError: (error: unknown) => void): Redis {
   const redis = new Redis(redisUrl, { ...common, ...options });
   redis.on('error', onError);
   return redis;
@@ -25,6 +25,14 @@ export function connectForCalls(redisUrl: string, onError: (error: unknown) => v
 /** For a BullMQ worker, which waits for Redis as long as it takes. */
 export function connectForWorker(redisUrl: string, onError: (error: unknown) => void): Redis {
   return connect(redisUrl, { maxRetriesPerRequest: null }, onError);
+}
+
+/**
+ * For a subscriber, which subscribes itself on every `ready`: a driver that did so by itself would say that it is ready before the
+ * subscription stands, and what is sent in between would be missed without anyone knowing.
+ */
+export function connectForMessages(redisUrl: string, onError: (error: unknown) => void, commandMsMax: number): Redis {
+  return connect(redisUrl, { maxRetriesPerRequest: 0, commandTimeout: commandMsMax, autoResubscribe: false, protocol: 2 }, onError);
 }
 
 /** True for Redis' answer to a write when `maxmemory` is reached. */
