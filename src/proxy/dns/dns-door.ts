@@ -60,22 +60,25 @@ export async function startDnsDoor(deps: DnsDoorDeps): Promise<DnsDoor> {
   udp.on('error', deps.onFault);
   tcp.on('error', deps.onFault);
 
+  async function stop(timeoutMs: number): Promise<void> {
+    stopping = true;
+    const closed = once(tcp, 'close');
+    tcp.close();
+    const deadlineMs = performance.now() + timeoutMs;
+    while (bounds.open > 0 && performance.now() < deadlineMs) await sleep(5);
+    for (const socket of connections.keys()) socket.destroySoon();
+    const cut = setTimeout(() => [...connections.keys()].forEach((socket) => socket.destroy()), Math.max(1, deadlineMs - performance.now()));
+    await closed;
+    clearTimeout(cut);
+    await new Promise<void>((resolve) => udp.close(resolve));
+  }
+
+  let stopped: Promise<void> | undefined;
   return {
     port: udp.address().port,
     open: () => bounds.open,
     connections: () => connections.size,
-    async stop(timeoutMs) {
-      stopping = true;
-      const closed = once(tcp, 'close');
-      tcp.close();
-      const deadlineMs = performance.now() + timeoutMs;
-      while (bounds.open > 0 && performance.now() < deadlineMs) await sleep(5);
-      for (const socket of connections.keys()) socket.destroySoon();
-      const cut = setTimeout(() => [...connections.keys()].forEach((socket) => socket.destroy()), Math.max(1, deadlineMs - performance.now()));
-      await closed;
-      clearTimeout(cut);
-      await new Promise<void>((resolve) => udp.close(resolve));
-    },
+    stop: (timeoutMs) => (stopped ??= stop(timeoutMs)),
   };
 }
 
