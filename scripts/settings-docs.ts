@@ -17,7 +17,7 @@ export const composeVariables = {
 } as const;
 
 /** Settings that docker-compose.yml asks for, as they have no default that could be right. */
-export const composeRequired = ['POSTGRES_ADMIN_PASSWORD', 'POSTGRES_PASSWORD', 'REDIS_PASSWORD', 'CLICKHOUSE_PASSWORD', 'SESSION_JWKS_URL', 'CAPABILITY_JWKS_URL'];
+export const composeRequired = ['POSTGRES_ADMIN_PASSWORD', 'POSTGRES_PASSWORD', 'REDIS_PASSWORD', 'CLICKHOUSE_PASSWORD', 'SESSION_JWKS_URL', 'CAPABILITY_JWKS_URL', 'INTERNAL_TOKEN', 'SECRETS_KEY'];
 
 export const startMarker = '<!-- settings:start -->';
 export const endMarker = '<!-- settings:end -->';

@@ -40,7 +40,10 @@ function interpolated(value: string, env: Record<string, string>): string {
   });
 }
 
-const filledIn = { POSTGRES_ADMIN_PASSWORD: 'adminpw', POSTGRES_PASSWORD: 'pgpw', REDIS_PASSWORD: 'redispw', CLICKHOUSE_PASSWORD: 'chpw', SESSION_JWKS_URL: 'https://id.example/jwks', CAPABILITY_JWKS_URL: 'https://keys.example/jwks' };
+const filledIn = {
+  POSTGRES_ADMIN_PASSWORD: 'adminpw', POSTGRES_PASSWORD: 'pgpw', REDIS_PASSWORD: 'redispw', CLICKHOUSE_PASSWORD: 'chpw', SESSION_JWKS_URL: 'https://id.example/jwks', CAPABILITY_JWKS_URL: 'https://keys.example/jwks',
+  INTERNAL_TOKEN: 'internal-token-of-at-least-32-characters', SECRETS_KEY: Buffer.alloc(32, 7).toString('base64'),
+};
 
 t.test('the services', async (t) => {
   t.same(Object.keys(compose.services).sort(), [...stores, ...roles].sort());
@@ -135,10 +138,10 @@ t.test('no secret is written in the file', async (t) => {
 t.test('each role has the secrets it needs and no other', async (t) => {
   const held = (role: string): string[] => Object.keys(service(role).environment).filter((name) => secretNames.has(name)).sort();
   const all = ['CLICKHOUSE_PASSWORD', 'CLICKHOUSE_URL', 'POSTGRES_URL', 'REDIS_URL'];
-  t.same(held('api'), all);
+  t.same(held('api'), [...all, 'INTERNAL_TOKEN', 'SECRETS_KEY'].sort());
   t.same(held('worker'), all);
   t.same(held('migrate'), all.filter((name) => name !== 'REDIS_URL'));
-  t.same(held('proxy'), ['REDIS_URL'], 'agents talk to the proxy: it knows no database');
+  t.same(held('proxy'), ['INTERNAL_TOKEN', 'REDIS_URL'], 'agents talk to the proxy: it knows no database and no sealing key');
 });
 
 t.test('a filled-in .env gives settings that parse, an empty one names what is missing', async (t) => {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { jwksFile } from './keys.ts';
+import { jwksFile, readSharedSecret } from './keys.ts';
 import type { Ports } from './ports.ts';
 
 export type StoreUrls = { readonly postgres: string; readonly redis: string; readonly clickhouse: string };
@@ -15,6 +15,10 @@ export function roleEnvironment(dataDir: string, ports: Ports, urls: StoreUrls):
     INSTANCE_NAME: 'local',
     HOST: '127.0.0.1',
     API_PORT: String(ports.api),
+    INTERNAL_HOST: '127.0.0.1',
+    INTERNAL_PORT: String(ports.internal),
+    INTERNAL_URL: `http://127.0.0.1:${ports.internal}`,
+    INTERNAL_TOKEN: readSharedSecret(dataDir, 'internal-token'),
     PROXY_PORT: String(ports.proxy),
     PROXY_ADMIN_PORT: String(ports.proxyAdmin),
     WORKER_ADMIN_PORT: String(ports.workerAdmin),
@@ -25,4 +29,9 @@ export function roleEnvironment(dataDir: string, ports: Ports, urls: StoreUrls):
     REDIS_URL: urls.redis,
     CLICKHOUSE_URL: urls.clickhouse,
   };
+}
+
+/** What the api role gets besides. Nobody else holds the key that secrets are sealed with, the proxy least of all. */
+export function apiEnvironment(dataDir: string): Record<string, string> {
+  return { SECRETS_KEY: readSharedSecret(dataDir, 'secrets-key') };
 }

@@ -1,5 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { generateSecretsKey } from '../../identity/sealing.ts';
 import { generateSigningJwk, importSigningKey, publicKeySet } from '../../identity/signing-key.ts';
 import type { PrivateJwk, SigningKey } from '../../identity/signing-key.ts';
 
@@ -29,4 +31,23 @@ export async function ensureKey(dataDir: string, purpose: KeyPurpose): Promise<v
 
 export function readKey(dataDir: string, purpose: KeyPurpose): Promise<SigningKey> {
   return importSigningKey(JSON.parse(readFileSync(privateFile(dataDir, purpose), 'utf8')) as PrivateJwk);
+}
+
+export type SharedSecret = 'secrets-key' | 'internal-token';
+
+function secretFile(dataDir: string, name: SharedSecret): string {
+  return join(dataDir, 'keys', name);
+}
+
+/** Made once: what the stack's secrets are sealed with, and what its proxy shows to its api. A lost sealing key cannot be made again. */
+export function ensureSharedSecret(dataDir: string, name: SharedSecret): void {
+  const file = secretFile(dataDir, name);
+  if (existsSync(file)) return;
+  mkdirSync(join(dataDir, 'keys'), { recursive: true, mode: 0o700 });
+  writeFileSync(`${file}.tmp`, `${name === 'secrets-key' ? generateSecretsKey() : randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
+  renameSync(`${file}.tmp`, file);
+}
+
+export function readSharedSecret(dataDir: string, name: SharedSecret): string {
+  return readFileSync(secretFile(dataDir, name), 'utf8').trim();
 }

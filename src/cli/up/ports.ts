@@ -4,7 +4,7 @@ import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { freePort } from '../../embedded/free-port.ts';
 
-export const portNames = ['api', 'proxy', 'proxyAdmin', 'workerAdmin', 'postgres', 'redis', 'clickhouse'] as const;
+export const portNames = ['api', 'internal', 'proxy', 'proxyAdmin', 'workerAdmin', 'postgres', 'redis', 'clickhouse'] as const;
 export type PortName = (typeof portNames)[number];
 export type Ports = Record<PortName, number>;
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readSettings } from '../../config/settings.ts';
@@ -5,10 +6,13 @@ import { systemUser } from '../../events/event.ts';
 import { createApiKey } from '../../identity/api-key.ts';
 import { signCapabilityToken, signSessionToken } from '../../identity/tokens.ts';
 import { uuidv7 } from '../../kernel/ids.ts';
+import { Secret } from '../../kernel/secret.ts';
+import { readPolicyText } from '../../policy/read-policy.ts';
 import type { DevOrg, DevUser } from '../dev-file.ts';
 import type { Stores } from '../stores.ts';
 import { openStores } from '../stores.ts';
-import { readKey } from './keys.ts';
+import { demoCaps, demoSecretName } from './demo-policy.ts';
+import { readKey, readSharedSecret } from './keys.ts';
 
 const tokenDays = 30;
 const memberRoles = ['owner', 'operator', 'member'] as const;
@@ -25,10 +29,14 @@ async function seedDemo(stores: Stores): Promise<DevOrg> {
   const owner = users[0]?.user_id ?? systemUser;
   for (const user of users) await stores.memberships.add({ orgId, email: `${user.role}@demo.example.com`, role: user.role, invitedBy: owner, userId: user.user_id });
   const { id: providerId } = await stores.providers.create({ orgId, userId: owner, name: 'llm', displayName: 'LLM API', kind: 'llm', domain: 'api.llm.example.com' });
+  const { policy } = readPolicyText(demoCaps);
+  if (policy === undefined) throw new Error('the demo policy does not compile');
+  await stores.secrets.putSecret({ orgId, userId: owner, name: demoSecretName, value: new Secret(`demo-${randomBytes(16).toString('hex')}`) });
   const roleNames = ['coder', 'support'] as const;
   const workspaces: DevOrg['workspaces'] = [];
   for (const [index, name] of roleNames.entries()) {
     const { id: agentRoleId } = await stores.agentRoles.create({ orgId, userId: owner, name, displayName: name, providerId, model: 'model-1' });
+    await stores.policies.setCaps({ orgId, userId: owner, agentRoleId, caps: { text: demoCaps, secretKeys: policy.secretKeys } });
     // One workspace of the owner's and one of the member's, so that `:own` scopes have something to tell apart.
     const creator = users[index === 0 ? 0 : 2]?.user_id ?? owner;
     const workspace = await stores.workspaces.create({ orgId, userId: creator, agentRoleId });
@@ -68,8 +76,8 @@ function writeSeeds(dataDir: string, orgs: readonly DevOrg[]): void {
  *
  * Crash point: between an org's rows and the file. The next run makes that org again; the first stays, and nobody has its key.
  */
-export async function seedOrgs(options: { dataDir: string; postgresUrl: string }): Promise<DevOrg[]> {
-  const stores = openStores(readSettings({ ...process.env, POSTGRES_URL: options.postgresUrl }));
+export async function seedOrgs(options: { dataDir: string; postgresUrl: string; redisUrl: string }): Promise<DevOrg[]> {
+  const stores = openStores(readSettings({ ...process.env, POSTGRES_URL: options.postgresUrl, REDIS_URL: options.redisUrl, SECRETS_KEY: readSharedSecret(options.dataDir, 'secrets-key') }));
   try {
     const known = readSeeds(options.dataDir);
     const orgs: DevOrg[] = [];

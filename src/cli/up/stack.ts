@@ -7,9 +7,9 @@ import type { ProcessName } from '../dev-file.ts';
 import { processNames } from '../dev-file.ts';
 import { migrate } from '../migrate.ts';
 import type { DataDir } from './data-dir.ts';
-import { roleEnvironment } from './environment.ts';
+import { apiEnvironment, roleEnvironment } from './environment.ts';
 import type { StoreUrls } from './environment.ts';
-import { ensureKey } from './keys.ts';
+import { ensureKey, ensureSharedSecret } from './keys.ts';
 import { forgetParts, recordParts } from './leftovers.ts';
 import type { HeldPorts, PortName } from './ports.ts';
 import { startRole, waitUntilAllReady } from './role.ts';
@@ -65,14 +65,19 @@ export async function startStack(options: { dataDir: DataDir; held: HeldPorts; s
     await store('postgres', () => startPostgres({ dataDir: join(dataDir.path, 'postgres'), port: ports.postgres, logFile: logFile('postgres') }));
     await store('redis', () => startRedis({ dataDir: join(dataDir.path, 'redis'), port: ports.redis, logFile: logFile('redis') }));
     await store('clickhouse', () => startClickHouse({ dataDir: join(dataDir.path, 'clickhouse'), port: ports.clickhouse, logFile: logFile('clickhouse') }));
-    await steps.step('make signing keys', () => Promise.all([ensureKey(dataDir.path, 'session'), ensureKey(dataDir.path, 'capability')]));
+    await steps.step('make keys', async () => {
+      await Promise.all([ensureKey(dataDir.path, 'session'), ensureKey(dataDir.path, 'capability')]);
+      ensureSharedSecret(dataDir.path, 'secrets-key');
+      ensureSharedSecret(dataDir.path, 'internal-token');
+    });
     const env = roleEnvironment(dataDir.path, ports, urls);
     await steps.step('migrate both stores', () => migrate(readSettings({ ...process.env, ...env }), { dryRun: false }));
     const address = (name: keyof typeof adminPort): string => `http://127.0.0.1:${ports[adminPort[name]]}`;
     for (const name of ['worker', 'proxy', 'api'] as const) {
       await steps.step(`start ${name} on port ${ports[name === 'worker' ? 'workerAdmin' : name]}`, async () => {
-        await Promise.all([held.release(name === 'worker' ? 'workerAdmin' : name), held.release(adminPort[name])]);
-        await supervisor.start({ name, start: () => startRole({ name, env, logDir: dataDir.logDir, healthUrl: `${address(name)}/healthz` }) });
+        await Promise.all([held.release(name === 'worker' ? 'workerAdmin' : name), held.release(adminPort[name]), ...(name === 'api' ? [held.release('internal')] : [])]);
+        const roleEnv = name === 'api' ? { ...env, ...apiEnvironment(dataDir.path) } : env;
+        await supervisor.start({ name, start: () => startRole({ name, env: roleEnv, logDir: dataDir.logDir, healthUrl: `${address(name)}/healthz` }) });
       });
     }
     await steps.step('ask every role whether it is ready', () => waitUntilAllReady((['worker', 'proxy', 'api'] as const).map((name) => `${address(name)}/readyz`)));

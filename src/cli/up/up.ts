@@ -53,7 +53,7 @@ async function bringUp(dataDir: DataDir, steps: Steps, options: UpOptions): Prom
       if (file !== undefined) writeDevFile(dataDir.path, { ...file, pids: stack.pids() });
     } });
     try {
-      const orgs = await steps.step('seed the orgs demo and other', () => seedOrgs({ dataDir: dataDir.path, postgresUrl: stack.urls.postgres }));
+      const orgs = await steps.step('seed the orgs demo and other', () => seedOrgs({ dataDir: dataDir.path, postgresUrl: stack.urls.postgres, redisUrl: stack.urls.redis }));
       const complete: DevFile = {
         base_url: `http://127.0.0.1:${held.ports.api}`,
         proxy_url: `http://127.0.0.1:${held.ports.proxy}`,

@@ -57,6 +57,6 @@ export type ManagedWorkspaceRegistry = WorkspaceRegistry & {
   refreshRole(orgId: string, agentRoleId: string): void;
   /** As `refresh`, for every workspace of an org. */
   refreshOrg(orgId: string): void;
-  /** Messages may have been missed: each workspace is asked for again before it is next served. Unlike after `refresh`, the grace covers it. */
+  /** Messages may have been missed: every workspace is asked for again, and before it is next served. Unlike after `refresh`, the grace covers it. */
   revalidateAll(): void;
 };

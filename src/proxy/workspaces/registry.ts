@@ -26,6 +26,7 @@ type Entry = {
 const retryMs = 1_000;
 const sweepMsMax = 30_000;
 const policiesMax = 1_000;
+const reloadLanes = 4;
 
 /** The registry was stopped: the proxy is going away. */
 export class RegistryStoppedError extends Error {
@@ -51,6 +52,7 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
   const policies = createPolicyCache({ entriesMax: policiesMax });
   const loads = new Set<Promise<unknown>>();
   let stopped = false;
+  let reloadNo = 0;
 
   const keyOf = ({ id, orgId }: WorkspaceRef): string => `${orgId}/${id}`;
   const isHeld = (entry: Entry): boolean => entries.get(keyOf(entry.ref)) === entry;
@@ -178,6 +180,23 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
     }
   }
 
+  /**
+   * Asks again for everything that is held, a few at a time, so that a workspace that was stopped while nobody told us ends its streams
+   * also when it makes no further request. It gives up when the control plane does not answer: requests then ask for themselves.
+   */
+  function reloadHeld(): void {
+    reloadNo += 1;
+    const own = reloadNo;
+    const waiting = [...entries.values()].filter((entry) => entry.workspace !== undefined).values();
+    const lane = async (): Promise<void> => {
+      for (const entry of waiting) {
+        if (stopped || own !== reloadNo) return;
+        if (isHeld(entry) && entry.trust === 'unsure') await loadOnce(entry);
+      }
+    };
+    for (let n = 0; n < reloadLanes; n += 1) void lane().catch(() => waiting.return?.());
+  }
+
   function forgetUnknown(concerns: (key: string) => boolean): void {
     for (const key of unknownUntilMs.keys()) if (concerns(key)) unknownUntilMs.delete(key);
   }
@@ -206,6 +225,7 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
     revalidateAll() {
       distrust(() => true, 'unsure');
       unknownUntilMs.clear();
+      reloadHeld();
     },
     get size() {
       return entries.size;
