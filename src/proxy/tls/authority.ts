@@ -1,11 +1,12 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { generateKeyPairSync } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
-import { createSecureContext } from 'node:tls';
+import type { Host } from '../../kernel/host.ts';
 import { readHost } from '../../kernel/host.ts';
 import type { CaLocation } from './certificate-authority.ts';
 import { loadCertificateAuthority } from './certificate-authority.ts';
 import { createLeafCache } from './leaf-cache.ts';
 import { mintLeaf } from './leaf-certificate.ts';
+import { createContextMaker } from './leaf-context.ts';
 
 export type AuthorityOptions = CaLocation & {
   /** Hosts whose contexts are kept; the least recently used goes first. */
@@ -33,55 +34,37 @@ export const agentTlsOptions = { isServer: true, ALPNProtocols: ['http/1.1'] };
 
 /** Part of a leaf's time that may pass before a new connection gets a fresh one. */
 const renewAfter = 3 / 4;
-const sessionTimeoutSeconds = 3600;
-const ticketKeyBytes = 48;
 
-/**
- * Opens the CA and mints leaf certificates (design 10). All leaves of a process share one P-256 key, and all contexts the same ticket
- * keys, so a client resumes its session whichever context answers, also after a leaf was minted anew.
- */
+function hostOf(text: string): Host {
+  const host = readHost(text);
+  if ('refused' in host) throw new Error(`no certificate for this host: ${host.refused}`);
+  return host;
+}
+
+/** Opens the CA, or makes it, and mints leaf certificates (design 10). All leaves of a process share one P-256 key. */
 export async function openAuthority(options: AuthorityOptions): Promise<Authority> {
   const { nowMs, leavesMax } = options;
   const ca = await loadCertificateAuthority(options);
   const leafKey = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const leafKeyPem = leafKey.privateKey.export({ type: 'pkcs8', format: 'pem' });
   const issuer = { ...ca, leafSpki: leafKey.publicKey.export({ type: 'spki', format: 'der' }) };
-  const ticketKeys = randomBytes(ticketKeyBytes);
+  const makeContext = createContextMaker(leafKey.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
   let minted = 0;
 
-  async function makeContext(name: string): Promise<{ value: SecureContext; fromMs: number; untilMs: number }> {
-    const host = readHost(name);
-    if ('refused' in host) throw new Error(`no certificate for this host: ${host.refused}`);
-    const now = nowMs();
-    const leaf = await mintLeaf(issuer, host, now);
+  async function makeLeaf(name: string): Promise<{ value: SecureContext; fromMs: number; untilMs: number }> {
+    const mintedAtMs = nowMs();
+    const leaf = await mintLeaf(issuer, hostOf(name), mintedAtMs);
     minted += 1;
-    const value = createSecureContext({
-      key: leafKeyPem,
-      cert: leaf.pem + ca.chainPem,
-      // An empty store: the default one holds all public roots, and is searched for the leaf's chain in each handshake.
-      ca: [],
-      minVersion: 'TLSv1.2',
-      ticketKeys,
-      sessionIdContext: 'customhouse',
-      sessionTimeout: sessionTimeoutSeconds,
-    });
-    return { value, fromMs: leaf.notBeforeMs, untilMs: now + (leaf.notAfterMs - now) * renewAfter };
+    return { value: makeContext(leaf.pem + ca.chainPem), fromMs: leaf.notBeforeMs, untilMs: mintedAtMs + (leaf.notAfterMs - mintedAtMs) * renewAfter };
   }
 
-  const cache = createLeafCache({ make: makeContext, nowMs, sizeMax: leavesMax });
-
-  async function leafFor(host: string): Promise<SecureContext> {
-    const read = readHost(host);
-    if ('refused' in read) throw new Error(`no certificate for this host: ${read.refused}`);
-    return cache.get(read.text);
-  }
+  const cache = createLeafCache({ make: makeLeaf, nowMs, sizeMax: leavesMax });
 
   return {
     certificatePem: ca.certificatePem,
     fingerprint: ca.fingerprint,
     notAfterMs: ca.notAfterMs,
     created: ca.created,
-    leafFor,
+    leafFor: async (host) => cache.get(hostOf(host).text),
     stats: () => ({ kept: cache.size(), minted }),
   };
 }
