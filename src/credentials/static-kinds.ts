@@ -1,3 +1,4 @@
+import { authProviders } from '../kernel/auth-providers.ts';
 import type { KindOutcome, MintKinds } from './kinds.ts';
 import { MintedCredential } from './minted-credential.ts';
 import { formatOf, sinkOf } from './sinks.ts';
@@ -12,6 +13,7 @@ const unreadPassword = 'X';
 export const staticKinds: MintKinds = { api_key: mintStatic, basic_auth: mintStatic, query_api_key: mintStatic };
 
 async function mintStatic(stored: StoredCredential): Promise<KindOutcome> {
+  if (authProviders[stored.provider] === 'oauth') return kindMismatch;
   const format = formatOf(stored.provider);
   const sink = sinkOf(stored.provider);
   if (stored.kind === 'basic_auth') {

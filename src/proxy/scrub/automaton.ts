@@ -3,12 +3,15 @@ const tabledStatesMax = 128;
 
 /**
  * An Aho-Corasick automaton over bytes. States are numbered breadth first, so that the children of a state are a range: deep states,
- * which have one child as a rule, cost 20 bytes each. A state stands for the longest end of the text that begins some pattern.
+ * which have one child as a rule, cost 21 bytes each. A state stands for the longest end of the text that begins some pattern.
  */
 export type Automaton = {
   readonly states: number;
   /** The state after one more byte. Amortised constant time. */
   readonly step: (state: number, byte: number) => number;
+  /** The same for states under `tabled`, at `state * 256 + byte`: a call for each byte would take most of the time. */
+  readonly table: Uint32Array;
+  readonly tabled: number;
   /** Length of the longest pattern that ends here; 0 for none. */
   readonly matched: Uint32Array;
   /** Length of the longest end of the text that begins a pattern and is not all of it: what more bytes could make a match of. */
@@ -16,30 +19,12 @@ export type Automaton = {
   readonly bytes: number;
 };
 
-type Trie = { readonly children: Map<number, Trie>; length: number };
-
 export function buildAutomaton(patterns: readonly Buffer[]): Automaton {
-  const nodes = breadthFirst(trieOf(patterns));
-  const states = nodes.length;
-  const label = new Uint8Array(states);
-  const firstChild = new Uint32Array(states + 1);
+  const { states, label, firstChild, depth, matched } = trieOf(patterns);
   const fail = new Uint32Array(states);
-  const matched = new Uint32Array(states);
   const open = new Uint32Array(states);
-  const depth = new Uint32Array(states);
   const tabled = Math.min(states, tabledStatesMax);
   const table = new Uint32Array(tabled * 256);
-
-  let next = 1;
-  nodes.forEach((node, state) => {
-    firstChild[state] = next;
-    for (const byte of node.children.keys()) {
-      label[next] = byte;
-      depth[next] = depth[state]! + 1;
-      next += 1;
-    }
-  });
-  firstChild[states] = next;
 
   function step(from: number, byte: number): number {
     let state = from;
@@ -53,34 +38,51 @@ export function buildAutomaton(patterns: readonly Buffer[]): Automaton {
 
   // Breadth first: what a state falls back to is shallower, and so is complete before it is needed.
   for (let state = 0; state < states; state += 1) {
-    const node = nodes[state]!;
-    matched[state] = Math.max(node.length, matched[fail[state]!]!);
-    open[state] = node.children.size > 0 ? depth[state]! : open[fail[state]!]!;
-    if (state < tabled && state > 0) table.copyWithin(state << 8, fail[state]! << 8, (fail[state]! << 8) + 256);
-    for (let child = firstChild[state]!; child < firstChild[state + 1]!; child += 1) {
-      fail[child] = state === 0 ? 0 : step(fail[state]!, label[child]!);
-    }
-    if (state < tabled) for (let child = firstChild[state]!; child < firstChild[state + 1]!; child += 1) table[(state << 8) | label[child]!] = child;
+    const fallback = fail[state]!;
+    const from = firstChild[state]!;
+    const end = firstChild[state + 1]!;
+    matched[state] = Math.max(matched[state]!, matched[fallback]!);
+    open[state] = end > from ? depth[state]! : open[fallback]!;
+    if (state > 0) for (let child = from; child < end; child += 1) fail[child] = step(fallback, label[child]!);
+    if (state >= tabled) continue;
+    if (state > 0) table.copyWithin(state << 8, fallback << 8, (fallback << 8) + 256);
+    for (let child = from; child < end; child += 1) table[(state << 8) | label[child]!] = child;
   }
-  return { states, step, matched, open, bytes: table.byteLength + states * 17 };
+  return { states, step, table, tabled, matched, open, bytes: table.byteLength + states * 21 };
 }
 
+type Trie = { readonly states: number; readonly label: Uint8Array; readonly firstChild: Uint32Array; readonly depth: Uint32Array; readonly matched: Uint32Array };
+
+/** Sorted patterns that begin alike are neighbours: a state is a range of them, and no tree of objects is needed. */
 function trieOf(patterns: readonly Buffer[]): Trie {
-  const root: Trie = { children: new Map(), length: 0 };
-  for (const pattern of patterns) {
-    let node = root;
-    for (const byte of pattern) {
-      let child = node.children.get(byte);
-      if (child === undefined) node.children.set(byte, (child = { children: new Map(), length: 0 }));
-      node = child;
+  const sorted = patterns.toSorted((a, b) => a.compare(b));
+  const statesMax = sorted.reduce((sum, { length }) => sum + length, 1);
+  const label = new Uint8Array(statesMax);
+  const firstChild = new Uint32Array(statesMax + 1);
+  const depth = new Uint32Array(statesMax);
+  const matched = new Uint32Array(statesMax);
+  const from = new Uint32Array(statesMax);
+  const to = new Uint32Array(statesMax);
+  to[0] = sorted.length;
+  let states = 1;
+  for (let state = 0; state < states; state += 1) {
+    firstChild[state] = states;
+    const at = depth[state]!;
+    for (let index = from[state]!; index < to[state]!; index += 1) {
+      const pattern = sorted[index]!;
+      if (pattern.length === at) {
+        matched[state] = at;
+        continue;
+      }
+      if (states === firstChild[state] || label[states - 1] !== pattern[at]) {
+        label[states] = pattern[at]!;
+        depth[states] = at + 1;
+        from[states] = index;
+        states += 1;
+      }
+      to[states - 1] = index + 1;
     }
-    node.length = pattern.length;
   }
-  return root;
-}
-
-function breadthFirst(root: Trie): readonly Trie[] {
-  const nodes = [root];
-  for (const node of nodes) nodes.push(...node.children.values());
-  return nodes;
+  firstChild[states] = states;
+  return { states, label: label.slice(0, states), firstChild: firstChild.slice(0, states + 1), depth: depth.slice(0, states), matched: matched.slice(0, states) };
 }

@@ -43,7 +43,7 @@ export function scrubberOf(automaton: Automaton): Scrubber {
   };
 }
 
-function bodyScrub({ step, matched, open }: Automaton): BodyScrub {
+function bodyScrub({ step, table, tabled, matched, open }: Automaton): BodyScrub {
   let state = 0;
   let held: Buffer = nothing;
   // The last masked stretch, counted from the first held byte: what is masked is decided and need not be held.
@@ -55,7 +55,9 @@ function bodyScrub({ step, matched, open }: Automaton): BodyScrub {
       const input = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
       let output = held.length === 0 ? undefined : input;
       for (let index = held.length; index < input.length; index += 1) {
-        state = step(state, input[index]!);
+        const byte = input[index]!;
+        state = state < tabled ? table[(state << 8) | byte]! : step(state, byte);
+        if (state === 0) continue;
         const length = matched[state]!;
         if (length === 0) continue;
         // Not the bytes that came: those of the chunk belong to the caller.
