@@ -1,4 +1,5 @@
 import type { Command, CommanderError } from 'commander';
+import { registerFmt } from './fmt/fmt.ts';
 import { registerSchema } from './schema.ts';
 import { exitCodes, exitCodesText } from './usage.ts';
 import { registerValidate } from './validate/validate.ts';
@@ -11,5 +12,6 @@ export function registerCaps(program: Command, version: string): void {
     // Commands below inherit it. Elsewhere wrong usage is 1, which here means "problems found".
     .exitOverride((error: CommanderError) => process.exit(error.exitCode === 0 ? exitCodes.sound : exitCodes.usage));
   registerValidate(caps, version);
+  registerFmt(caps);
   registerSchema(caps);
 }

@@ -1,6 +1,6 @@
 import type { Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import { isAlias, isMap, isScalar, isSeq, visit } from 'yaml';
-import { alwaysQuoted, keyOrder } from './key-order.ts';
+import { alwaysBlock, alwaysQuoted, keyOrder } from './key-order.ts';
 import type { ScalarStyles } from './scalar-style.ts';
 import { foldedLines, refolded, styleOf } from './scalar-style.ts';
 
@@ -10,13 +10,23 @@ export function arrange(document: Document.Parsed, text: string, styles: ScalarS
   visit(document, { Alias: () => { aliases = true; return visit.BREAK; } });
   const root = document.contents as Node | null;
   // An alias must stand behind its anchor: with aliases, keys stay where they are.
+  oneEmptyLine(document);
   if (root !== null) walk(root, undefined, false);
 
   function walk(node: Node, place: string | undefined, inFlow: boolean): void {
+    oneEmptyLine(node);
     if (isAlias(node)) return;
     if (isScalar(node)) return style(node, place, inFlow);
+    if (!inFlow && (isSeq(node) || isMap(node)) && asBlock(node, place)) node.flow = false;
     if (isSeq(node)) return list(node, place, inFlow || node.flow === true);
     if (isMap(node)) map(node, place, inFlow || node.flow === true);
+  }
+
+  /** What was `{…}` or `[…]` over several lines reads better without them. What has nothing in it can only be written as [] or {}. */
+  function asBlock(node: YAMLMap | YAMLSeq, place: string | undefined): boolean {
+    if (node.items.length === 0) return false;
+    if (node === root) return true;
+    return place !== undefined && (alwaysBlock(place, isSeq(node)) || (keyOrder(place) !== undefined && text.slice(...(node.range ?? [0, 0])).includes('\n')));
   }
 
   function list(node: YAMLSeq, place: string | undefined, inFlow: boolean): void {
@@ -34,6 +44,7 @@ export function arrange(document: Document.Parsed, text: string, styles: ScalarS
     const order = place === undefined || aliases ? undefined : keyOrder(place);
     if (order !== undefined) reorder(node, pairs, order);
     for (const [index, { key, value }] of pairs.entries()) {
+      oneEmptyLine(key);
       style(key, undefined, inFlow);
       if (index === 0) key.spaceBefore = false;
       const name = String(key.value);
@@ -58,6 +69,12 @@ export function arrange(document: Document.Parsed, text: string, styles: ScalarS
   }
 }
 
+/** Between comments at most one line is empty. A line with nothing but `#` is not. */
+function oneEmptyLine(node: Node | Document): void {
+  if (node.commentBefore) node.commentBefore = node.commentBefore.replace(/\n{3,}/g, '\n\n');
+  if (node.comment) node.comment = node.comment.replace(/\n{3,}/g, '\n\n');
+}
+
 /** Known keys in their order, then the others as they were. A comment above the first key of a nested map belongs to that key. */
 function reorder(node: YAMLMap, pairs: Pair<Scalar, Node | null>[], order: readonly string[]): void {
   const rank = ({ key }: Pair<Scalar>): number => {
@@ -65,5 +82,10 @@ function reorder(node: YAMLMap, pairs: Pair<Scalar, Node | null>[], order: reado
     return at === -1 ? order.length : at;
   };
   const sorted = pairs.toSorted((a, b) => rank(a) - rank(b));
+  const [first] = pairs;
+  if (first !== undefined && first !== sorted[0] && node.commentBefore) {
+    first.key.commentBefore = [node.commentBefore, first.key.commentBefore].filter(Boolean).join('\n');
+    node.commentBefore = null;
+  }
   node.items.splice(0, node.items.length, ...sorted);
 }

@@ -43,3 +43,8 @@ export function keyOrder(place: string): readonly string[] | undefined {
 export function alwaysQuoted(place: string): boolean {
   return place === 'budgets.counters.status_codes';
 }
+
+/** Lists and maps that are always written as blocks. Others may stay `{action: set, …}` on one line. */
+export function alwaysBlock(place: string, isList: boolean): boolean {
+  return place === '' || place === 'budgets' || (isList && (place === 'allow' || place === 'transforms' || place === 'budgets.counters'));
+}

@@ -20,7 +20,8 @@ export function stringTag(base: ScalarTag, styles: ScalarStyles): ScalarTag {
       if (verbatim !== undefined) return verbatim;
       const folded = styles.folded.get(item);
       if (folded !== undefined && context.inFlow !== true && context.implicitKey !== true) return foldedText(item, folded, context, onComment);
-      return stringifyString(item, { ...context, options: { ...context.options, lineWidth: 0 } }, onComment, onChompKeep);
+      // `actualString`: quotes where the text would be read as a number or the like.
+      return stringifyString(item, { ...context, actualString: true, options: { ...context.options, lineWidth: 0 } }, onComment, onChompKeep);
     },
   };
 }

@@ -6,7 +6,7 @@ import type { Lines } from './excerpt.ts';
 import { excerpt, linesOf } from './excerpt.ts';
 
 /** `file:line:col: path: message [slug]`, the line itself with a caret, and what to do about it. */
-function entry(screen: Screen, file: string, problem: Problem, kind: 'problem' | 'warning', lines: Lines): string {
+export function entry(screen: Screen, file: string, problem: Problem, kind: 'problem' | 'warning', lines: Lines): string {
   const { line, column, path, message, slug, hint } = problem;
   const colour = kind === 'problem' ? 'red' : 'yellow';
   const place = [plain(file), ...(line === undefined ? [] : [line, column ?? 1])].join(':');
