@@ -11,6 +11,7 @@ import { registerMigrate } from './migrate.ts';
 import { registerOrg } from './org.ts';
 import { registerRoles } from './roles/register.ts';
 import { registerToken } from './token.ts';
+import { registerTrust } from './trust/register.ts';
 import { registerUp } from './up/up.ts';
 
 process.stdout.on('error', endWithoutReader);
@@ -32,6 +33,7 @@ registerToken(program);
 registerImport(program);
 registerAudit(program);
 registerCaps(program, version);
+registerTrust(program);
 
 try {
   await program.parseAsync();
