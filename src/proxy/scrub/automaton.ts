@@ -7,24 +7,27 @@ const tabledStatesMax = 128;
  */
 export type Automaton = {
   readonly states: number;
-  /** The state after one more byte. Amortised constant time. */
-  readonly step: (state: number, byte: number) => number;
-  /** The same for states under `tabled`, at `state * 256 + byte`: a call for each byte would take most of the time. */
-  readonly table: Uint32Array;
-  readonly tabled: number;
-  /** Length of the longest pattern that ends here; 0 for none. */
-  readonly matched: Uint32Array;
+  /**
+   * Reads on from the cursor, up to and with the next byte that a pattern ends at (true), or to the end of the input (false).
+   * Amortised linear.
+   */
+  readonly advance: (cursor: Cursor, input: Buffer) => boolean;
+  /** Length of the longest pattern that ends in a state; 0 for none. */
+  readonly matched: Int32Array;
   /** Length of the longest end of the text that begins a pattern and is not all of it: what more bytes could make a match of. */
-  readonly open: Uint32Array;
+  readonly open: Int32Array;
   readonly bytes: number;
 };
+
+/** `index` is that of the next byte to read. */
+export type Cursor = { state: number; index: number };
 
 export function buildAutomaton(patterns: readonly Buffer[]): Automaton {
   const { states, label, firstChild, depth, matched } = trieOf(patterns);
   const fail = new Uint32Array(states);
-  const open = new Uint32Array(states);
+  const open = new Int32Array(states);
   const tabled = Math.min(states, tabledStatesMax);
-  const table = new Uint32Array(tabled * 256);
+  const table = new Int32Array(tabled * 256);
 
   function step(from: number, byte: number): number {
     let state = from;
@@ -34,6 +37,24 @@ export function buildAutomaton(patterns: readonly Buffer[]): Automaton {
       state = fail[state]!;
     }
     return table[(state << 8) | byte]!;
+  }
+
+  function advance(cursor: Cursor, input: Buffer): boolean {
+    // Local, and the root in a loop of its own: that is four times as fast as one step for each byte.
+    const { length } = input;
+    let { state, index } = cursor;
+    let found = false;
+    while (index < length && !found) {
+      if (state === 0) {
+        while (index < length && (state = table[input[index]!]!) === 0) index += 1;
+        if (index === length) break;
+      } else state = state < tabled ? table[(state << 8) | input[index]!]! : step(state, input[index]!);
+      index += 1;
+      found = matched[state]! !== 0;
+    }
+    cursor.state = state;
+    cursor.index = index;
+    return found;
   }
 
   // Breadth first: what a state falls back to is shallower, and so is complete before it is needed.
@@ -48,10 +69,10 @@ export function buildAutomaton(patterns: readonly Buffer[]): Automaton {
     if (state > 0) table.copyWithin(state << 8, fallback << 8, (fallback << 8) + 256);
     for (let child = from; child < end; child += 1) table[(state << 8) | label[child]!] = child;
   }
-  return { states, step, table, tabled, matched, open, bytes: table.byteLength + states * 21 };
+  return { states, advance, matched, open, bytes: table.byteLength + states * 21 };
 }
 
-type Trie = { readonly states: number; readonly label: Uint8Array; readonly firstChild: Uint32Array; readonly depth: Uint32Array; readonly matched: Uint32Array };
+type Trie = { readonly states: number; readonly label: Uint8Array; readonly firstChild: Uint32Array; readonly depth: Uint32Array; readonly matched: Int32Array };
 
 /** Sorted patterns that begin alike are neighbours: a state is a range of them, and no tree of objects is needed. */
 function trieOf(patterns: readonly Buffer[]): Trie {
@@ -60,7 +81,7 @@ function trieOf(patterns: readonly Buffer[]): Trie {
   const label = new Uint8Array(statesMax);
   const firstChild = new Uint32Array(statesMax + 1);
   const depth = new Uint32Array(statesMax);
-  const matched = new Uint32Array(statesMax);
+  const matched = new Int32Array(statesMax);
   const from = new Uint32Array(statesMax);
   const to = new Uint32Array(statesMax);
   to[0] = sorted.length;

@@ -1,4 +1,4 @@
-import type { Automaton } from './automaton.ts';
+import type { Automaton, Cursor } from './automaton.ts';
 import { buildAutomaton } from './automaton.ts';
 import { secretForms } from './secret-forms.ts';
 
@@ -43,8 +43,8 @@ export function scrubberOf(automaton: Automaton): Scrubber {
   };
 }
 
-function bodyScrub({ step, table, tabled, matched, open }: Automaton): BodyScrub {
-  let state = 0;
+function bodyScrub({ advance, matched, open }: Automaton): BodyScrub {
+  const cursor: Cursor = { state: 0, index: 0 };
   let held: Buffer = nothing;
   // The last masked stretch, counted from the first held byte: what is masked is decided and need not be held.
   let maskedFrom = 0;
@@ -54,16 +54,12 @@ function bodyScrub({ step, table, tabled, matched, open }: Automaton): BodyScrub
     push(chunk) {
       const input = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
       let output = held.length === 0 ? undefined : input;
-      for (let index = held.length; index < input.length; index += 1) {
-        const byte = input[index]!;
-        state = state < tabled ? table[(state << 8) | byte]! : step(state, byte);
-        if (state === 0) continue;
-        const length = matched[state]!;
-        if (length === 0) continue;
+      cursor.index = held.length;
+      while (advance(cursor, input)) {
         // Not the bytes that came: those of the chunk belong to the caller.
         output ??= Buffer.from(input);
-        const to = index + 1;
-        const from = Math.max(0, to - length);
+        const to = cursor.index;
+        const from = Math.max(0, to - matched[cursor.state]!);
         if (from >= maskedFrom && from <= maskedTo) output.fill(mask, maskedTo, to);
         else {
           output.fill(mask, from, to);
@@ -72,7 +68,7 @@ function bodyScrub({ step, table, tabled, matched, open }: Automaton): BodyScrub
         maskedTo = to;
       }
       output ??= input;
-      const undecidedFrom = Math.max(0, input.length - open[state]!);
+      const undecidedFrom = Math.max(0, input.length - open[cursor.state]!);
       const decided = undecidedFrom >= maskedFrom && undecidedFrom < maskedTo ? maskedTo : undecidedFrom;
       // A copy: a slice would keep the whole chunk alive while little is held.
       held = decided === output.length ? nothing : Buffer.from(output.subarray(decided));
@@ -83,7 +79,7 @@ function bodyScrub({ step, table, tabled, matched, open }: Automaton): BodyScrub
     end() {
       const rest = held;
       held = nothing;
-      state = 0;
+      cursor.state = 0;
       maskedFrom = 0;
       maskedTo = 0;
       return rest;
