@@ -53,7 +53,7 @@ async function bringUp(dataDir: DataDir, steps: Steps, options: UpOptions): Prom
       if (file !== undefined) writeDevFile(dataDir.path, { ...file, pids: stack.pids() });
     } });
     try {
-      const orgs = await steps.step('seed the orgs demo and other', () => seedOrgs({ dataDir: dataDir.path, postgresUrl: stack.urls.postgres, redisUrl: stack.urls.redis }));
+      const orgs = await steps.step('seed the orgs demo and other', () => seedOrgs({ dataDir: dataDir.path, postgresUrl: stack.urls.postgres, redisUrl: stack.urls.redis, demo: options.demo }));
       const complete: DevFile = {
         base_url: `http://127.0.0.1:${held.ports.api}`,
         proxy_url: `http://127.0.0.1:${held.ports.proxy}`,
@@ -110,7 +110,7 @@ export function registerUp(program: Command): void {
     .description('start everything on this machine: stores, api, proxy, worker, two seeded orgs')
     .option('--data-dir <dir>', 'where all state goes', '.data')
     .option('--port <port>', 'port of the API (default 8080, or a free one when that is taken)', port)
-    .option('--no-demo', 'without the demo agents')
+    .option('--no-demo', 'without a policy for the demo agents')
     .option('--detach', 'come back when everything answers and leave it running')
     .addOption(new Option('--background').hideHelp())
     .action((options: UpOptions) => (options.detach === true ? detach(options) : runUp(options)));

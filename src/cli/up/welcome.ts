@@ -32,8 +32,8 @@ curl -H "Authorization: Bearer ${demo.api_key}" "${file.base_url}/v1/audit?limit
 # watch new rows arrive
 curl -N "${file.base_url}/v1/audit/stream?api_key=${demo.api_key}"
 
-# call out as an agent, which is denied and recorded: its workspace has no policy yet
-curl -x "http://agent:${token}@${new URL(file.proxy_url).host}" http://example.com/
+# call out as an agent to where its policy does not let it, which is denied and recorded
+curl -x "http://agent:${token}@${new URL(file.proxy_url).host}" http://example.org/
 
   ${running === 'here' ? 'Ctrl-C stops everything in order' : `Everything runs in the background. scripts/customhouse down${option} stops it`}; the data stays, and the next run continues with it.
 `;
