@@ -20,6 +20,9 @@ function samples(row: Setting<unknown>): { good: string; bad: string | undefined
     if (choice !== null) return { good: choice[1] ?? '', bad: `${choice[1]}x` };
     const url = /URL starting with (\S+)/.exec(message);
     if (url !== null) return { good: `${url[1]}//somewhere:1/path`, bad: 'gopher://somewhere' };
+    const length = /at least (\d+) characters/.exec(message);
+    if (length !== null) return { good: 'x'.repeat(Number(length[1])), bad: 'x' };
+    if (/keys of 32 bytes/.test(message)) return { good: `${Buffer.alloc(32, 1).toString('base64')},${Buffer.alloc(32, 2).toString('base64')}`, bad: Buffer.alloc(31, 1).toString('base64') };
     return { good: row.fallback ?? '', bad: impossible };
   }
 }
