@@ -79,6 +79,12 @@ t.test('every byte that is decided goes out at once', async (t) => {
   }), { numRuns: 2_000 });
 });
 
+t.test('what is masked already is not held for the sake of another secret', async (t) => {
+  const scrub = scrubberOf(buildAutomaton(['xxSECRET--zz', 'SECRET--', 'RET--QQQ'].map((pattern) => Buffer.from(pattern)))).body();
+  t.strictSame(['xxSECRET--', 'Q', 'QQ', '.'].map((chunk) => scrub.push(Buffer.from(chunk)).toString()), ['', 'xx********', '***', '.']);
+  t.equal(scrub.end().length, 0);
+});
+
 t.test('spellings of an echo', async (t) => {
   const secret = 'p+ss/w"rd&<x>=\'ü 1';
   const spelled: readonly [string, string][] = [

@@ -3,7 +3,7 @@ const tabledStatesMax = 128;
 
 /**
  * An Aho-Corasick automaton over bytes. States are numbered breadth first, so that the children of a state are a range: deep states,
- * which have one child as a rule, cost 21 bytes each. A state stands for the longest end of the text that begins some pattern.
+ * which have one child as a rule, cost 17 bytes each. A state stands for the longest end of the text that begins some pattern.
  */
 export type Automaton = {
   readonly states: number;
@@ -14,8 +14,8 @@ export type Automaton = {
   readonly advance: (cursor: Cursor, input: Buffer) => boolean;
   /** Length of the longest pattern that ends in a state; 0 for none. */
   readonly matched: Int32Array;
-  /** Length of the longest end of the text that begins a pattern and is not all of it: what more bytes could make a match of. */
-  readonly open: Int32Array;
+  /** Length of what a state stands for: more bytes could make a match of these. */
+  readonly depth: Uint32Array;
   readonly bytes: number;
 };
 
@@ -25,7 +25,6 @@ export type Cursor = { state: number; index: number };
 export function buildAutomaton(patterns: readonly Buffer[]): Automaton {
   const { states, label, firstChild, depth, matched } = trieOf(patterns);
   const fail = new Uint32Array(states);
-  const open = new Int32Array(states);
   const tabled = Math.min(states, tabledStatesMax);
   const table = new Int32Array(tabled * 256);
 
@@ -63,13 +62,12 @@ export function buildAutomaton(patterns: readonly Buffer[]): Automaton {
     const from = firstChild[state]!;
     const end = firstChild[state + 1]!;
     matched[state] = Math.max(matched[state]!, matched[fallback]!);
-    open[state] = end > from ? depth[state]! : open[fallback]!;
     if (state > 0) for (let child = from; child < end; child += 1) fail[child] = step(fallback, label[child]!);
     if (state >= tabled) continue;
     if (state > 0) table.copyWithin(state << 8, fallback << 8, (fallback << 8) + 256);
     for (let child = from; child < end; child += 1) table[(state << 8) | label[child]!] = child;
   }
-  return { states, advance, matched, open, bytes: table.byteLength + states * 21 };
+  return { states, advance, matched, depth, bytes: table.byteLength + states * 17 };
 }
 
 type Trie = { readonly states: number; readonly label: Uint8Array; readonly firstChild: Uint32Array; readonly depth: Uint32Array; readonly matched: Int32Array };

@@ -43,7 +43,7 @@ export function scrubberOf(automaton: Automaton): Scrubber {
   };
 }
 
-function bodyScrub({ advance, matched, open }: Automaton): BodyScrub {
+function bodyScrub({ advance, matched, depth }: Automaton): BodyScrub {
   const cursor: Cursor = { state: 0, index: 0 };
   let held: Buffer = nothing;
   // The last masked stretch, counted from the first held byte: what is masked is decided and need not be held.
@@ -68,7 +68,7 @@ function bodyScrub({ advance, matched, open }: Automaton): BodyScrub {
         maskedTo = to;
       }
       output ??= input;
-      const undecidedFrom = Math.max(0, input.length - open[cursor.state]!);
+      const undecidedFrom = Math.max(0, input.length - depth[cursor.state]!);
       const decided = undecidedFrom >= maskedFrom && undecidedFrom < maskedTo ? maskedTo : undecidedFrom;
       // A copy: a slice would keep the whole chunk alive while little is held.
       held = decided === output.length ? nothing : Buffer.from(output.subarray(decided));
