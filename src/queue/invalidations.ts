@@ -5,8 +5,7 @@ import { connectForCalls, connectForMessages } from './redis-connection.ts';
 
 const channel = 'customhouse:invalidations';
 const publishMsMax = 2_000;
-/** A connection that says nothing is asked this often whether it is still there. */
-const pingMs = 5_000;
+const pingMsDefault = 5_000;
 const messageCharactersMax = 2_048;
 
 export type InvalidationPublisher = { readonly publish: PublishInvalidation; readonly close: () => Promise<void> };
@@ -69,10 +68,12 @@ export type InvalidationSubscriberOptions = {
   /** The subscription stands, for the first time or again: what was sent before may have been missed, what is sent from now on is heard. */
   readonly onSubscribed: () => void;
   readonly onError: (error: unknown) => void;
+  /** A connection is asked this often whether it is still there, and has as long to answer. */
+  readonly pingMs?: number;
 };
 
 /** Hears invalidations for ever, whatever becomes of Redis meanwhile. */
-export function subscribeInvalidations({ redisUrl, onInvalidation, onSubscribed, onError }: InvalidationSubscriberOptions): InvalidationSubscriber {
+export function subscribeInvalidations({ redisUrl, onInvalidation, onSubscribed, onError, pingMs = pingMsDefault }: InvalidationSubscriberOptions): InvalidationSubscriber {
   const redis = connectForMessages(redisUrl, onError, pingMs);
   let hearing = false;
   redis.on('close', () => (hearing = false));
