@@ -78,8 +78,8 @@ function checkUsable([first, ...rest]: readonly [X509Certificate, ...X509Certifi
     throw new Error(`CA ${certPath}: ${text}`);
   };
   if (!first.checkPrivateKey(key)) refuse(`the key in ${keyPath} belongs to another certificate`);
-  if (!first.ca) refuse('the first certificate is not a CA (basicConstraints CA:TRUE)');
-  if (!readParts(first.raw).mayIssue) refuse('the first certificate may not sign others (keyUsage without keyCertSign)');
+  // OpenSSL's answer takes both extensions into account.
+  if (!first.ca) refuse('the first certificate is not a CA (basicConstraints CA:TRUE, and keyCertSign where there is a keyUsage)');
   let below = first;
   for (const [at, above] of rest.entries()) {
     if (!below.checkIssued(above) || !below.verify(above.publicKey)) refuse(`certificate ${at + 2} of the file did not issue certificate ${at + 1}; put them in the order from the signing CA to the root`);

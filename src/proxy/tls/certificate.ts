@@ -88,8 +88,8 @@ export async function issueCertificate(signer: Signer, fields: CertificateFields
   return `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replaceAll(/.{1,64}/g, '$&\n')}-----END CERTIFICATE-----\n`;
 }
 
-/** Parts of a certificate that its leaves repeat byte by byte, or that say whether it may sign them. */
-export type CertificateParts = { readonly subject: Buffer; readonly keyId: Buffer; readonly mayIssue: boolean };
+/** Parts of a CA's certificate that its leaves repeat byte by byte. */
+export type CertificateParts = { readonly subject: Buffer; readonly keyId: Buffer };
 
 /** Reads a certificate that OpenSSL has parsed already, so its outer form is known to be right. */
 export function readParts(der: Buffer): CertificateParts {
@@ -101,17 +101,7 @@ export function readParts(der: Buffer): CertificateParts {
   if (subject === undefined || spki === undefined) throw new Error('certificate without subject or key');
   const list = toBeSigned.find(({ tag }) => tag === contextTag(3, true));
   const found = list === undefined ? [] : readElements(readElements(list.content)[0]?.content ?? Buffer.alloc(0));
-  const valueOf = (id: string): Buffer | undefined => {
-    const name = oid(id);
-    const parts = found.map(({ content }) => readElements(content)).find(([first]) => first?.whole.equals(name) === true);
-    return parts?.at(-1)?.content;
-  };
-  const usage = valueOf(oids.keyUsage);
-  const id = valueOf(oids.subjectKeyId);
-  return {
-    subject: subject.whole,
-    keyId: (id === undefined ? undefined : readElements(id)[0]?.content) ?? keyIdOf(spki.whole),
-    // Bit 5 of KeyUsage is keyCertSign; a certificate that restricts nothing may sign.
-    mayIssue: usage === undefined || ((readElements(usage)[0]?.content[1] ?? 0) & 0x04) !== 0,
-  };
+  const name = oid(oids.subjectKeyId);
+  const id = found.map(({ content }) => readElements(content)).find(([first]) => first?.whole.equals(name) === true)?.at(-1)?.content;
+  return { subject: subject.whole, keyId: (id === undefined ? undefined : readElements(id)[0]?.content) ?? keyIdOf(spki.whole) };
 }

@@ -88,3 +88,12 @@ t.test('certificates have what strict clients ask for', async (t) => {
   t.ok(other.publicKey.equals(leaf.publicKey), 'one key for all leaves');
   t.not(other.serialNumber, leaf.serialNumber);
 });
+
+t.test('a session of one host does not stand for another host', async (t) => {
+  const shake = await tlsServer(t, await authorityIn(t));
+  for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+    const { session } = await shake('a.test', { maxVersion });
+    const other = await shake('b.test', { maxVersion, checkServerIdentity: () => undefined, ...(session === undefined ? {} : { session }) });
+    t.equal(other.resumed, false, maxVersion);
+  }
+});
