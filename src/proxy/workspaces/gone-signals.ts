@@ -1,10 +1,12 @@
 import { setMaxListeners } from 'node:events';
 
 export type GoneSignals = {
-  /** The signal of a workspace: the same one as long as anybody holds it, also when the registry has forgotten the workspace meanwhile. */
-  readonly signalOf: (id: string) => AbortSignal;
+  /** The signal of a key (an org's workspace): the same one as long as anybody holds it, also when the registry has forgotten the workspace meanwhile. */
+  readonly signalOf: (key: string) => AbortSignal;
   /** Aborts the requests of a workspace, also those that began before it was evicted. The next `signalOf` gives a new signal. */
-  readonly abort: (id: string) => void;
+  readonly abort: (key: string) => void;
+  /** `abort` for every key that the test takes. */
+  readonly abortAll: (concerns: (key: string) => boolean) => void;
   readonly size: number;
 };
 
@@ -15,27 +17,31 @@ export type GoneSignals = {
 export function createGoneSignals(): GoneSignals {
   const signals = new Map<string, WeakRef<AbortSignal>>();
   const controllers = new WeakMap<AbortSignal, AbortController>();
-  const collected = new FinalizationRegistry<string>((id) => {
+  const collected = new FinalizationRegistry<string>((key) => {
     // A new signal may have taken the place since.
-    if (signals.get(id)?.deref() === undefined) signals.delete(id);
+    if (signals.get(key)?.deref() === undefined) signals.delete(key);
   });
+  function abort(key: string): void {
+    const signal = signals.get(key)?.deref();
+    signals.delete(key);
+    if (signal !== undefined) controllers.get(signal)?.abort();
+  }
   return {
-    signalOf(id) {
-      const known = signals.get(id)?.deref();
+    signalOf(key) {
+      const known = signals.get(key)?.deref();
       if (known !== undefined) return known;
       const controller = new AbortController();
       const { signal } = controller;
       // One listener for each request in flight.
       setMaxListeners(0, signal);
       controllers.set(signal, controller);
-      signals.set(id, new WeakRef(signal));
-      collected.register(signal, id);
+      signals.set(key, new WeakRef(signal));
+      collected.register(signal, key);
       return signal;
     },
-    abort(id) {
-      const signal = signals.get(id)?.deref();
-      signals.delete(id);
-      if (signal !== undefined) controllers.get(signal)?.abort();
+    abort,
+    abortAll(concerns) {
+      for (const key of [...signals.keys()]) if (concerns(key)) abort(key);
     },
     get size() {
       return signals.size;

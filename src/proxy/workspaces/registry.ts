@@ -67,7 +67,7 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
 
   function end(entry: Entry): void {
     drop(entry, 'workspace_deactivated');
-    signals.abort(entry.ref.id);
+    signals.abort(keyOf(entry.ref));
   }
 
   function remember(key: string): void {
@@ -81,7 +81,7 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
     const { epoch, workspace: before } = entry;
     const askedAtMs = now();
     // Taken first: a deactivation while we wait must reach those who wait.
-    const gone = signals.signalOf(entry.ref.id);
+    const gone = signals.signalOf(keyOf(entry.ref));
     const found = await load(entry.ref, before === undefined ? undefined : entry.version);
     const isCurrent = entry.epoch === epoch && !stopped;
     if (found.kind === 'unknown') {
@@ -214,7 +214,7 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
     get,
     deactivate(id) {
       for (const entry of [...entries.values()]) if (entry.ref.id === id) drop(entry, 'workspace_deactivated');
-      signals.abort(id);
+      signals.abortAll((key) => key.endsWith(`/${id}`));
     },
     refresh(id) {
       distrust((entry) => entry.ref.id === id, 'changed');
