@@ -97,6 +97,8 @@ function checkUsable([first, ...rest]: readonly [X509Certificate, ...X509Certifi
  */
 export async function loadCertificateAuthority(location: CaLocation): Promise<CertificateAuthority> {
   const { certPath, keyPath, nowMs } = location;
+  // The text would stand in each error that names the file.
+  if (keyPath.includes('-----BEGIN')) throw new Error('PROXY_CA_KEY: expected the path of a file, not the key itself');
   const files = await ensureCaFiles({ certPath, keyPath, makeKey, makeCertificate: (pem) => makeCertificate(loadKey(pem, keyPath), nowMs()) });
   const { key, signer } = loadKey(files.key, keyPath);
   const certificates = readCertificates(files.certificates, certPath);

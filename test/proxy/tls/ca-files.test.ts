@@ -101,6 +101,13 @@ t.test('a pair that cannot serve is refused with its reason, and no file is touc
   t.equal((await open(good, () => authority.notAfterMs - 1)).created, false);
 });
 
+t.test('a key given in place of its path is not repeated', async (t) => {
+  const place = caDirectory(t);
+  await open(place);
+  const error: unknown = await open({ ...place, keyPath: readFileSync(place.keyPath, 'utf8') }).then(() => undefined, (reason: unknown) => reason);
+  t.equal(String(error), 'Error: PROXY_CA_KEY: expected the path of a file, not the key itself');
+});
+
 t.test('a leaf is no CA', async (t) => {
   const place = caDirectory(t);
   const authority = await open(place);
