@@ -65,7 +65,7 @@ export const settingTable = {
   proxyRequestTimeoutMs: setting('PROXY_REQUEST_TIMEOUT_MS', ms, '60000', 'Longest time to receive one whole proxy request, in ms'),
   proxyIdleTimeoutMs: setting('PROXY_IDLE_TIMEOUT_MS', ms, '60000', 'Longest pause between two requests of one proxy connection, in ms'),
   proxyCaCert: setting('PROXY_CA_CERT', asText, '.data/ca.pem', 'File with the CA certificate of the proxy, PEM, those above it after it; made together with its key when there is neither'),
-  proxyCaKey: setting('PROXY_CA_KEY', asText, '.data/ca-key.pem', 'File with the private key of the CA, PEM, not encrypted; EC or RSA'),
+  proxyCaKey: setting('PROXY_CA_KEY', asText, '.data/ca-key.pem', 'File with the private key of the CA, PEM, not encrypted; EC or RSA', true),
   proxyLeafCacheMax: setting('PROXY_LEAF_CACHE_MAX', asInteger(1, 100_000), '1000', 'Hosts whose TLS certificates one proxy keeps, at about 35 KB each; minting one anew takes half a millisecond'),
   proxyWorkspaceTtlMs: setting('PROXY_WORKSPACE_TTL_MS', ms, '30000', 'Age at which a proxy asks for a workspace again, in ms; changes are pushed besides'),
   proxyWorkspaceGraceMs: setting('PROXY_WORKSPACE_GRACE_MS', ms, '300000', 'Age up to which a proxy serves a workspace while the control plane does not answer, in ms'),
