@@ -1,5 +1,5 @@
-import type { Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
-import { isAlias, isMap, isScalar, isSeq, visit } from 'yaml';
+import type { Document, Node, Pair, YAMLMap, YAMLSeq } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, Scalar, visit } from 'yaml';
 import { alwaysBlock, alwaysQuoted, keyOrder } from './key-order.ts';
 import type { ScalarStyles } from './scalar-style.ts';
 import { foldedLines, refolded, styleOf } from './scalar-style.ts';
@@ -57,6 +57,11 @@ export function arrange(document: Document.Parsed, text: string, styles: ScalarS
     const [from, to] = node.range ?? [0, 0];
     const source = text.slice(from, to);
     const { value } = node;
+    // A block without text cannot show where it ends.
+    if (typeof value === 'string' && value.trim() === '') {
+      node.type = Scalar.QUOTE_DOUBLE;
+      return;
+    }
     if (typeof value !== 'string') {
       // 0x1F, 1e3 and integers beyond 2^53 keep their spelling.
       if (source !== '') styles.verbatim.set(node, source);

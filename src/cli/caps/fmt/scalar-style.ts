@@ -41,7 +41,8 @@ export function foldedLines(source: string): { readonly header: string; readonly
   const [first = '', ...rest] = source.replaceAll('\r\n', '\n').split('\n');
   const header = /^>-?(?=\s|$)/.exec(first)?.[0];
   if (header === undefined) return undefined;
-  const lines = rest.map((line) => line.trimEnd());
+  // A space at the end of a line is text.
+  const lines = rest.map((line) => (/^ *$/.test(line) ? '' : line));
   while (lines.at(-1) === '') lines.pop();
   const indent = /^ */.exec(lines.find((line) => line !== '') ?? '')?.[0].length ?? 0;
   if (indent === 0 || lines.some((line) => line !== '' && line.slice(0, indent).trim() !== '')) return undefined;

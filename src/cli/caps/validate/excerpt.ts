@@ -17,8 +17,9 @@ function widthOf(text: string): number {
   return width;
 }
 
-const before = 60;
-const after = 40;
+/** Of a line longer than this, a part is shown that begins at most `before` in front of the column. */
+const shownMax = 120;
+const before = 70;
 
 /**
  * The line of a problem and a caret under its column (from 1, UTF-16 units), each ending with a newline. Of a long line the part around
@@ -28,11 +29,16 @@ export function excerpt(lines: Lines, line: number, column: number): string {
   const written = lines.line(line);
   if (written === undefined) return '';
   const at = Math.min(column - 1, written.length);
-  const from = written.length <= before + after + 20 || at <= before ? 0 : at - before;
-  const to = written.length <= before + after + 20 ? written.length : Math.min(written.length, at + after);
+  const from = whole(written, Math.max(0, Math.min(at - before, written.length - shownMax)));
+  const to = whole(written, Math.min(written.length, from + shownMax));
   const clean = (text: string): string => plain(text.replaceAll('\t', ' '));
   const head = `${from > 0 ? '…' : ''}${clean(written.slice(from, at))}`;
   const tail = `${clean(written.slice(at, to))}${to < written.length ? '…' : ''}`;
   const gutter = String(line).padStart(5);
   return `${gutter} | ${head}${tail}\n${' '.repeat(gutter.length)} | ${' '.repeat(widthOf(head))}^\n`;
+}
+
+/** An offset that does not cut a character in two. */
+function whole(text: string, at: number): number {
+  return /^[\udc00-\udfff]/.test(text.slice(at, at + 1)) && /[\ud800-\udbff]$/.test(text.slice(0, at)) ? at - 1 : at;
 }
