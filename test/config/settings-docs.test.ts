@@ -24,7 +24,8 @@ t.test('what .env.example shows as defaults are the defaults', async (t) => {
 t.test('no default of a secret holds a password', async (t) => {
   for (const row of rows.filter((row) => row.secret)) {
     if (row.fallback === undefined || row.fallback === '') continue;
-    t.equal(new URL(row.fallback).password, '', row.env);
+    // Else it is the place of a file.
+    if (!row.fallback.startsWith('.data/')) t.equal(new URL(row.fallback).password, '', row.env);
   }
 });
 
