@@ -1,4 +1,5 @@
 import type { Command, CommanderError } from 'commander';
+import { registerExplain } from './explain/explain.ts';
 import { registerFmt } from './fmt/fmt.ts';
 import { registerSchema } from './schema.ts';
 import { exitCodes, exitCodesText } from './usage.ts';
@@ -12,6 +13,7 @@ export function registerCaps(program: Command, version: string): void {
     // Commands below inherit it. Elsewhere wrong usage is 1, which here means "problems found".
     .exitOverride((error: CommanderError) => process.exit(error.exitCode === 0 ? exitCodes.sound : exitCodes.usage));
   registerValidate(caps, version);
+  registerExplain(caps);
   registerFmt(caps);
   registerSchema(caps);
 }

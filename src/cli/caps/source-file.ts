@@ -7,13 +7,13 @@ export type SourceFile = { readonly name: string; readonly bytes: Uint8Array };
 /** Twice what any document may have: the policy engine says "too large", nothing reads a disk full. */
 export const fileBytesMax = 1_048_576;
 
-/** The bytes of a file, at most `fileBytesMax + 1`. Throws UsageError when it cannot be read. */
-export async function readSource(name: string, stdin: AsyncIterable<Uint8Array> = process.stdin): Promise<SourceFile> {
-  if (name === '-') return { name, bytes: await readStream(stdin) };
+/** The bytes of a file, at most `bytesMax + 1`, so that who asks sees a larger one. Throws UsageError when it cannot be read. */
+export async function readSource(name: string, { stdin = process.stdin, bytesMax = fileBytesMax }: { readonly stdin?: AsyncIterable<Uint8Array>; readonly bytesMax?: number } = {}): Promise<SourceFile> {
+  if (name === '-') return { name, bytes: await readStream(stdin, bytesMax) };
   try {
     const file = await open(name);
     try {
-      return { name, bytes: await readStream(file.createReadStream({ end: fileBytesMax })) };
+      return { name, bytes: await readStream(file.createReadStream({ end: bytesMax }), bytesMax) };
     } finally {
       await file.close();
     }
@@ -22,13 +22,13 @@ export async function readSource(name: string, stdin: AsyncIterable<Uint8Array> 
   }
 }
 
-async function readStream(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+async function readStream(stream: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of stream) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > fileBytesMax) break;
+    if (bytes > bytesMax) break;
   }
   return Buffer.concat(chunks);
 }
