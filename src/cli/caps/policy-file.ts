@@ -11,7 +11,8 @@ export type CheckedFile = PolicyReport & { readonly file: string; readonly text:
 export function checkFile(source: SourceFile, known?: KnownNames): CheckedFile {
   const read = textOf(source);
   if ('text' in read) return { file: source.name, text: read.text, ...readPolicyText(read.text, known === undefined ? {} : { known }) };
-  const good = Buffer.from(source.bytes.subarray(0, read.badAt)).toString('utf8').split('\n');
+  // As a stream, so that the beginning of a character that does not go on is left out.
+  const good = new TextDecoder().decode(source.bytes.subarray(0, read.badAt), { stream: true }).split('\n');
   const problem: Problem = { slug: 'yaml_syntax', message: 'the file is not UTF-8 text', path: 'capabilities', line: good.length, column: (good.at(-1)?.length ?? 0) + 1 };
   return { file: source.name, text: '', policy: undefined, problems: [problem], warnings: [] };
 }

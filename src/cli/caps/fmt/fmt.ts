@@ -1,12 +1,14 @@
 import type { Command } from 'commander';
 import type { Screen } from '../../audit/table.ts';
 import { plain, tint } from '../../audit/table.ts';
+import { checkFile } from '../policy-file.ts';
 import type { SourceFile } from '../source-file.ts';
 import { readSource, textOf } from '../source-file.ts';
 import type { Outcome } from '../usage.ts';
 import { exitCodes, settle, UsageError } from '../usage.ts';
 import { linesOf } from '../validate/excerpt.ts';
 import { entry } from '../validate/human.ts';
+import type { Canonical } from './canonical.ts';
 import { canonical } from './canonical.ts';
 import { replaceFile } from './replace-file.ts';
 
@@ -51,13 +53,13 @@ export async function runFmt(names: readonly string[], options: FmtOptions, { sc
 function formatted(source: SourceFile, screen: Screen): { readonly before: string; readonly after: string } {
   const { name } = source;
   const read = textOf(source);
-  if ('badAt' in read) throw new UsageError(`${plain(name)}: not UTF-8 text (byte ${read.badAt + 1})`);
   // JSON is YAML, but what would be written is not JSON.
   if (/\.json$/i.test(name)) throw new UsageError(`${plain(name)}: is JSON by its name, and the canonical form is YAML; see it with customhouse caps fmt - < ${plain(name)}`);
-  const result = canonical(read.text);
+  const text = 'text' in read ? read.text : '';
+  const result: Canonical = 'text' in read ? canonical(text) : { problems: checkFile(source).problems };
   if ('refused' in result) throw new UsageError(`${plain(name)}: left as it is: ${result.refused}`);
-  if ('text' in result) return { before: read.text, after: result.text };
-  const lines = linesOf(read.text);
+  if ('text' in result) return { before: text, after: result.text };
+  const lines = linesOf(text);
   const entries = result.problems.map((problem) => entry(screen, name, problem, 'problem', lines));
   throw new UsageError(`${plain(name)}: left as it is, it cannot be read\n${entries.join('\n').trimEnd()}`);
 }
