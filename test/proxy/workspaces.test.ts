@@ -297,6 +297,7 @@ t.test('bounded: the longest unused one is forgotten, and one that nobody uses',
   const r = rig(t, { entriesMax: 3, idleMs: 30 });
   const [a, b, c, d] = [ref(), ref(), ref(), ref()];
   for (const one of [a, b, c]) await r.load(one);
+  r.clockMs += 3;
   await r.registry.get(a);
   await r.load(d);
   t.equal(r.registry.size, 3);

@@ -25,6 +25,7 @@ type Entry = {
 /** Pause after a failed load in which a cached workspace is served without another try. */
 const retryMs = 1_000;
 const sweepMsMax = 30_000;
+const touchMsMax = 1_000;
 const policiesMax = 1_000;
 const reloadLanes = 4;
 
@@ -48,6 +49,8 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
   const entries = new Map<string, Entry>();
   /** Until when a workspace is believed not to be there; bounded as the entries are. */
   const unknownUntilMs = new Map<string, number>();
+  /** The order of use is kept this exact: moving an entry at every request would cost more than the rest of the look-up. */
+  const touchMs = Math.min(touchMsMax, idleMs / 10);
   const signals = createGoneSignals();
   const policies = createPolicyCache({ entriesMax: policiesMax });
   const loads = new Set<Promise<unknown>>();
@@ -73,8 +76,9 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
   function remember(key: string): void {
     unknownUntilMs.delete(key);
     unknownUntilMs.set(key, now() + negativeTtlMs);
+    if (unknownUntilMs.size <= entriesMax) return;
     const [oldest] = unknownUntilMs.keys();
-    if (unknownUntilMs.size > entriesMax && oldest !== undefined) unknownUntilMs.delete(oldest);
+    if (oldest !== undefined) unknownUntilMs.delete(oldest);
   }
 
   async function ask(entry: Entry): Promise<ActiveWorkspace | undefined> {
@@ -128,14 +132,17 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
     return entry.trust !== 'changed' && now() - entry.askedAtMs < graceMs ? entry.workspace : undefined;
   }
 
-  function entryOf(ref: WorkspaceRef, key: string): Entry {
+  function entryOf(ref: WorkspaceRef, key: string, nowMs: number): Entry {
     const known = entries.get(key);
+    if (known !== undefined && nowMs - known.usedAtMs < touchMs) return known;
     const entry: Entry = known ?? { ref: { id: ref.id, orgId: ref.orgId }, workspace: undefined, version: undefined, agentRoleId: undefined, askedAtMs: 0, usedAtMs: 0, retryAtMs: 0, trust: 'sure', epoch: 0, loading: undefined };
     if (known !== undefined) entries.delete(key);
     entries.set(key, entry);
-    entry.usedAtMs = now();
-    const [oldest] = entries.values();
-    if (entries.size > entriesMax && oldest !== undefined) drop(oldest, 'workspace_evicted');
+    entry.usedAtMs = nowMs;
+    if (entries.size > entriesMax) {
+      const [oldest] = entries.values();
+      if (oldest !== undefined) drop(oldest, 'workspace_evicted');
+    }
     return entry;
   }
 
@@ -143,17 +150,18 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
     if (stopped) throw new RegistryStoppedError();
     if (!isUuid(ref.id) || !isUuid(ref.orgId)) return undefined;
     const key = keyOf(ref);
+    const nowMs = now();
     const until = unknownUntilMs.get(key);
     if (until !== undefined) {
-      if (now() < until) return undefined;
+      if (nowMs < until) return undefined;
       unknownUntilMs.delete(key);
     }
-    const entry = entryOf(ref, key);
+    const entry = entryOf(ref, key, nowMs);
     const { workspace } = entry;
     if (workspace !== undefined) {
-      const ageMs = now() - entry.askedAtMs;
+      const ageMs = nowMs - entry.askedAtMs;
       if (entry.trust === 'sure' && ageMs < ttlMs) return workspace;
-      if (now() < entry.retryAtMs && covered(entry) !== undefined) return workspace;
+      if (nowMs < entry.retryAtMs && covered(entry) !== undefined) return workspace;
       if (entry.trust === 'sure' && ageMs < Math.min(ttlMs * 2, graceMs)) {
         void loadOnce(entry).catch(() => undefined);
         return workspace;
