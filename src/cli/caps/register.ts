@@ -1,4 +1,5 @@
 import type { Command, CommanderError } from 'commander';
+import { registerCases } from './cases/cases.ts';
 import { registerExplain } from './explain/explain.ts';
 import { registerFmt } from './fmt/fmt.ts';
 import { registerSchema } from './schema.ts';
@@ -14,6 +15,7 @@ export function registerCaps(program: Command, version: string): void {
     .exitOverride((error: CommanderError) => process.exit(error.exitCode === 0 ? exitCodes.sound : exitCodes.usage));
   registerValidate(caps, version);
   registerExplain(caps);
+  registerCases(caps);
   registerFmt(caps);
   registerSchema(caps);
 }
