@@ -3,15 +3,12 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sendOnResponse, sendOnSocket } from './answer.ts';
 import { Connection } from './connection.ts';
-import type { SeenRequest } from './exchange.ts';
-import type { Gate } from './gate.ts';
+import type { DoorContext } from './contract.ts';
+import type { HandlerDeps } from './handlers.ts';
+import { createHandlers } from './handlers.ts';
 import type { ParseFailure } from './parse-failure.ts';
 import { isAfterClose, provesRequest, refusalOf } from './parse-failure.ts';
-import { requestTarget } from './request-target.ts';
-import type { Serve } from './serve.ts';
-import type { Verdict } from './verdict.ts';
 import { refuse } from './verdict.ts';
 
 export type FrontDoorLimits = {
@@ -23,9 +20,7 @@ export type FrontDoorLimits = {
   readonly idleTimeoutMs: number;
 };
 
-export type FrontDoorDeps = {
-  readonly gate: Gate;
-  readonly serve: Serve;
+export type FrontDoorDeps = HandlerDeps & {
   readonly limits: FrontDoorLimits;
   /** An answer could not be sent for a reason that is a defect of ours; the row is written already. */
   readonly onFault: (error: unknown) => void;
@@ -34,35 +29,25 @@ export type FrontDoorDeps = {
 export type FrontDoor = {
   readonly server: Server;
   readonly connections: () => number;
+  /** Takes in a connection of another listener. */
+  readonly adopt: (socket: Duplex, door: DoorContext) => Promise<number>;
   /** Stops accepting and lets running requests finish; what is left after `timeoutMs` is cut, each begun request with its row. */
   readonly stop: (timeoutMs: number) => Promise<void>;
 };
 
-/** Bytes of the body of a denied request that are read and dropped so that its connection can be used again. */
-const drainBytesMax = 1_048_576;
-const ignore = (): void => undefined;
-
-function seen(request: IncomingMessage): SeenRequest {
-  const method = request.method ?? '';
-  return { method, ...requestTarget(method, request.url ?? '', request.headers.host) };
-}
-
-/** An agent that sends a large body without waiting for the answer gets its connection cut instead of our bandwidth. */
-function dropBody(request: IncomingMessage): void {
-  let bytes = 0;
-  request.on('error', ignore);
-  request.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > drainBytesMax) request.socket.destroy();
-  });
-}
+/** Longest time to receive the headers of a request, in ms. */
+const headersTimeoutMsMax = 60_000;
+/** Time a request whose input has failed has to be answered, in ms. */
+const lingerMs = 1000;
 
 /**
- * The explicit proxy's listener (design 10): absolute-form and origin-form requests, CONNECT, Upgrade, and input that is no request.
- * Node has six ways in and answers some requests on its own; each way leads to `serve` here, and the own answers are switched off.
+ * The listener of requests (design 10): absolute form on the explicit proxy, origin form inside of terminated TLS, CONNECT, Upgrade, and
+ * input that is no request. Node has six ways in and answers some requests on its own; each way leads to `serve` here, and the own answers
+ * are switched off.
  */
-export function createFrontDoor({ gate, serve, limits, onFault }: FrontDoorDeps): FrontDoor {
+export function createFrontDoor({ limits, onFault, ...deps }: FrontDoorDeps): FrontDoor {
   const connections = new Map<Duplex, Connection>();
+  const doors = new WeakMap<Duplex, { readonly door: DoorContext; requests: number }>();
   const running = new Set<Promise<void>>();
   let stopping = false;
 
@@ -82,39 +67,22 @@ export function createFrontDoor({ gate, serve, limits, onFault }: FrontDoorDeps)
     return connection;
   }
 
-  async function answerRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const connection = connectionOf(request.socket);
-    connection.sawRequest(request);
-    const { done } = connection.takePlace();
-    try {
-      const answer = await serve(seen(request), () => gate(request.rawHeaders));
-      const sent = connection.sent(response);
-      // After `Expect` it is not known whether a body will follow, so such a connection cannot be used again.
-      sendOnResponse(response, answer, stopping || request.headers.expect !== undefined);
-      dropBody(request);
-      await sent;
-    } finally {
-      done();
-    }
+  async function adopt(socket: Duplex, door: DoorContext): Promise<number> {
+    const entry = { door, requests: 0 };
+    doors.set(socket, entry);
+    const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    if (socket.destroyed) return 0;
+    server.emit('connection', socket);
+    await closed;
+    return entry.requests;
   }
 
-  /** Answers on the bare socket, after which the connection ends: whatever follows on it is not a request. */
-  async function answerAndClose(connection: Connection, request: SeenRequest, decide: () => Verdict | Promise<Verdict>): Promise<void> {
-    connection.refused = true;
-    const { before, done } = connection.takePlace();
-    try {
-      const answer = await serve(request, decide);
-      await before;
-      sendOnSocket(connection.socket, answer);
-    } finally {
-      done();
-    }
+  function counted(socket: Duplex): void {
+    const entry = doors.get(socket);
+    if (entry !== undefined) entry.requests += 1;
   }
 
-  function onDetached(request: IncomingMessage, socket: Duplex): void {
-    socket.on('error', ignore);
-    track(answerAndClose(connectionOf(socket), seen(request), () => gate(request.rawHeaders)));
-  }
+  const handlers = createHandlers(deps, { connectionOf, adopt, doorOf: (socket) => doors.get(socket)?.door ?? { door: 'plain' }, stopping: () => stopping });
 
   function onInputError(error: ParseFailure, socket: Duplex): void {
     const connection = connectionOf(socket);
@@ -122,15 +90,17 @@ export function createFrontDoor({ gate, serve, limits, onFault }: FrontDoorDeps)
     if (connection.refused) return;
     const isRequest = !connection.inBody && !isAfterClose(error) && (provesRequest(error) || connection.endsInsideRequest());
     if (isRequest) {
-      track(answerAndClose(connection, {}, () => refusalOf(error)));
+      counted(socket);
+      track(handlers.answerAndClose(connection, {}, () => refusalOf(error)));
       return;
     }
     connection.refused = true;
-    track(connection.answered.then(() => void socket.destroy()));
+    // A request whose body will not come any more may be waiting for it.
+    track(Promise.race([connection.answered, sleep(lingerMs, undefined, { ref: false })]).then(() => void socket.destroy()));
   }
 
   function cut(connection: Connection): void {
-    if (connection.endsInsideRequest()) track(answerAndClose(connection, {}, () => refuse('shutting_down', 503)));
+    if (connection.endsInsideRequest()) track(handlers.answerAndClose(connection, {}, () => refuse('shutting_down', 503)));
     else connection.socket.destroy();
   }
 
@@ -141,14 +111,14 @@ export function createFrontDoor({ gate, serve, limits, onFault }: FrontDoorDeps)
     for (const { socket } of connections.values()) if ((socket as Socket).bytesRead === 0) socket.destroy();
     await Promise.race([closed, sleep(timeoutMs, undefined, { ref: false })]);
     for (const connection of [...connections.values()]) cut(connection);
-    await Promise.all(running);
+    while (running.size > 0) await Promise.all(running);
     server.closeAllConnections();
   }
 
   const server = createServer({
     maxHeaderSize: limits.headerBytesMax,
     requestTimeout: limits.requestTimeoutMs,
-    headersTimeout: limits.requestTimeoutMs,
+    headersTimeout: Math.min(limits.requestTimeoutMs, headersTimeoutMsMax),
     keepAliveTimeout: limits.idleTimeoutMs,
     connectionsCheckingInterval: Math.max(100, Math.min(1000, limits.requestTimeoutMs / 2)),
     insecureHTTPParser: false,
@@ -158,13 +128,22 @@ export function createFrontDoor({ gate, serve, limits, onFault }: FrontDoorDeps)
   server.maxConnections = limits.connectionsMax;
   // Bounded by their size; Node would drop further ones silently, and the token with them.
   server.maxHeadersCount = 0;
-  const onRequest = (request: IncomingMessage, response: ServerResponse): void => track(answerRequest(request, response));
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    counted(request.socket);
+    track(handlers.onRequest(request, response));
+  };
   server.on('connection', connectionOf);
   server.on('request', onRequest);
   server.on('checkContinue', onRequest);
   server.on('checkExpectation', onRequest);
-  server.on('connect', onDetached);
-  server.on('upgrade', onDetached);
+  server.on('connect', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    counted(socket);
+    track(handlers.onConnect(request, socket, head));
+  });
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    counted(socket);
+    track(handlers.onUpgrade(request, socket, head));
+  });
   server.on('clientError', onInputError);
-  return { server, connections: () => connections.size, stop };
+  return { server, connections: () => connections.size, adopt, stop };
 }

@@ -1,27 +1,42 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { BudgetStore } from '../budgets/contract.ts';
 import type { Settings } from '../config/settings.ts';
+import { sinkOf } from '../credentials/sinks.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { AdminServer, Check } from '../kernel/admin-server.ts';
 import { startAdminServer } from '../kernel/admin-server.ts';
 import type { Logger } from '../kernel/log.ts';
 import { throttledErrors } from '../kernel/log.ts';
 import { createFrontDoor } from './front-door.ts';
-import type { VerifyCapability } from './gate.ts';
-import { createGate } from './gate.ts';
+import type { WorkspaceRegistry } from './contract.ts';
+import type { VerifyCapability } from './identify.ts';
+import { createIdentify } from './identify.ts';
 import { createProxyMetrics } from './metrics.ts';
 import type { ProxyMetrics } from './metrics.ts';
+import { createOwnRequests } from './own-requests.ts';
 import { createRecorder } from './recorder.ts';
+import type { RewriteDeps } from './rewrite.ts';
+import { createScrubberCache } from './scrub/scrubber-cache.ts';
 import { createServe } from './serve.ts';
+import type { Authority } from './tls/authority.ts';
+import type { UpstreamSend } from './upstream-port.ts';
+import { rememberVerified } from './verified-tokens.ts';
 
 export type ProxySettings = Pick<Settings, 'environment' | 'host' | 'proxyPort' | 'proxyAdminPort' | 'retentionDays' | 'shutdownMs'
-  | 'proxyConnectionsMax' | 'proxyRequestsMax' | 'proxyHeaderBytesMax' | 'proxyRequestTimeoutMs' | 'proxyIdleTimeoutMs'>;
+  | 'proxyConnectionsMax' | 'proxyRequestsMax' | 'proxyHeaderBytesMax' | 'proxyRequestTimeoutMs' | 'proxyIdleTimeoutMs' | 'proxyBodyBytesMax' | 'proxyHandshakeTimeoutMs'
+  | 'budgetRenewMs' | 'meterDocumentBytesMax' | 'meterEventBytesMax'>;
 
 /** Parts the proxy may not reach for itself (ARCHITECTURE.md, layers); src/cli/roles/proxy.ts makes them. */
 export type ProxyParts = {
   readonly journal: Journal;
   readonly verify: VerifyCapability;
+  readonly workspaces: Pick<WorkspaceRegistry, 'get'>;
+  readonly budgets: BudgetStore;
+  readonly send: UpstreamSend;
+  readonly authority: Authority;
+  readonly mint: RewriteDeps['mint'];
   readonly log: Pick<Logger, 'error'>;
   /** Dependencies whose failure makes the proxy unready, beyond the journal. */
   readonly checks?: Readonly<Record<string, Check>>;
@@ -47,7 +62,7 @@ async function listen(server: Server, port: number, host: string): Promise<strin
 }
 
 /** Runs the proxy's listeners. Rejects when a port cannot be bound; then nothing is left running. */
-export async function startProxy(settings: ProxySettings, { journal, verify, log, checks = {} }: ProxyParts): Promise<Proxy> {
+export async function startProxy(settings: ProxySettings, { journal, verify, workspaces, budgets, send, authority, mint, log, checks = {} }: ProxyParts): Promise<Proxy> {
   const logUnrecorded = throttledErrors(log, 'request refused: its row could not be written');
   const record = createRecorder({
     journal,
@@ -59,7 +74,7 @@ export async function startProxy(settings: ProxySettings, { journal, verify, log
   const { serve, open } = createServe({
     record,
     openMax: settings.proxyRequestsMax,
-    onDecided: ({ reason }) => metrics.decided(reason),
+    onDecided: (outcome) => metrics.decided(outcome.decision === 'deny' ? outcome.reason : 'allow'),
     onUnrecorded: (error) => {
       refusedAtMs = performance.now();
       metrics.unrecorded();
@@ -67,9 +82,19 @@ export async function startProxy(settings: ProxySettings, { journal, verify, log
     },
     onGateError: throttledErrors(log, 'gate failed: request denied'),
   });
+  const identify = createIdentify({ verify: rememberVerified(verify), workspaces });
   const door = createFrontDoor({
-    gate: createGate(verify),
     serve,
+    tunnel: { identify, leafFor: authority.leafFor, handshakeTimeoutMs: settings.proxyHandshakeTimeoutMs },
+    own: createOwnRequests({ identify, record, authority }),
+    flow: {
+      identify, send, mint, sinkOf,
+      scrubberFor: createScrubberCache(),
+      spending: { store: budgets, renewMs: settings.budgetRenewMs, onError: throttledErrors(log, 'budget hold could not be renewed') },
+      limits: { documentBytesMax: settings.meterDocumentBytesMax, eventBytesMax: settings.meterEventBytesMax },
+      bodyBytesMax: settings.proxyBodyBytesMax,
+      headerBytesMax: settings.proxyHeaderBytesMax,
+    },
     limits: {
       headerBytesMax: settings.proxyHeaderBytesMax,
       connectionsMax: settings.proxyConnectionsMax,

@@ -12,7 +12,16 @@ import { generateSigningJwk, importSigningKey, publicKeySet } from '../../src/id
 import { InvalidTokenError, signCapabilityToken, verifyCapabilityToken } from '../../src/identity/tokens.ts';
 import { openJournal } from '../../src/journal/journal.ts';
 import type { Journal, JournalOptions } from '../../src/journal/journal.ts';
-import type { VerifyCapability } from '../../src/proxy/gate.ts';
+import type { BudgetStore } from '../../src/budgets/contract.ts';
+import { createMemoryBudgetStore } from '../../src/budgets/memory-store.ts';
+import type { CompiledPolicy } from '../../src/policy/compiled-policy.ts';
+import { readPolicyText } from '../../src/policy/read-policy.ts';
+import type { ActiveWorkspace } from '../../src/proxy/contract.ts';
+import type { ProxyParts } from '../../src/proxy/start.ts';
+import { openAuthority } from '../../src/proxy/tls/authority.ts';
+import type { UpstreamSend } from '../../src/proxy/upstream-port.ts';
+import { createUpstream } from '../../src/proxy/upstream/upstream.ts';
+import type { VerifyCapability } from '../../src/proxy/identify.ts';
 import { startProxy } from '../../src/proxy/start.ts';
 import type { Proxy } from '../../src/proxy/start.ts';
 import { decompressPayload } from '../../src/queue/payload.ts';
@@ -24,6 +33,8 @@ export type Harness = {
   readonly proxy: Proxy;
   readonly journal: Journal;
   readonly port: number;
+  /** Certificate of the CA, PEM. */
+  readonly ca: string;
   readonly token: (claims?: { taskId?: string; userId?: string }, expiresInS?: number) => Promise<string>;
   /** Errors the proxy logged. */
   readonly logged: unknown[];
@@ -31,7 +42,32 @@ export type Harness = {
   rows(): Promise<AuditEvent[]>;
 };
 
-export type HarnessOptions = { env?: Record<string, string>; journal?: Partial<JournalOptions>; verify?: VerifyCapability };
+export type HarnessOptions = {
+  env?: Record<string, string>;
+  journal?: Partial<JournalOptions>;
+  verify?: VerifyCapability;
+  /** Text of the workspace's policy; none attached without it. */
+  caps?: string;
+  workspace?: Partial<ActiveWorkspace>;
+  /** The registry's answer; the workspace above without it. */
+  activate?: () => Promise<ActiveWorkspace | undefined>;
+  send?: UpstreamSend;
+  mint?: ProxyParts['mint'];
+  budgets?: BudgetStore;
+};
+
+export function policyOf(text: string): CompiledPolicy {
+  const { policy, problems } = readPolicyText(text);
+  if (policy === undefined) throw new Error(JSON.stringify(problems));
+  return policy;
+}
+
+export function workspaceOf(given: Partial<ActiveWorkspace> = {}): ActiveWorkspace {
+  return {
+    id: workspaceId, orgId, createdBy: 'user-1', agentRole: 'crawler', agentProvider: 'acme', environment: 'test', enforcement: 'enforce', retentionDays: 30,
+    policy: undefined, secrets: new Map(), eventSchemas: new Map(), gone: new AbortController().signal, ...given,
+  };
+}
 
 export async function startHarness(t: { teardown(fn: () => Promise<void>): unknown }, options: HarnessOptions = {}): Promise<Harness> {
   const dir = await mkdtemp(join(tmpdir(), 'customhouse-proxy-'));
@@ -49,16 +85,28 @@ export async function startHarness(t: { teardown(fn: () => Promise<void>): unkno
       throw error;
     }
   };
-  const settings = readSettings({ CUSTOMHOUSE_ENV: 'test', PROXY_PORT: '0', PROXY_ADMIN_PORT: '0', ...options.env });
-  const proxy = await startProxy(settings, { journal, verify: options.verify ?? verify, log });
+  const settings = readSettings({ CUSTOMHOUSE_ENV: 'test', PROXY_PORT: '0', PROXY_ADMIN_PORT: '0', PROXY_ALLOW_PRIVATE_UPSTREAMS: '127.0.0.0/8', ...options.env });
+  const workspace = workspaceOf({ ...(options.caps === undefined ? {} : { policy: policyOf(options.caps) }), ...options.workspace });
+  const authority = await openAuthority({ certPath: join(dir, 'ca.pem'), keyPath: join(dir, 'ca-key.pem'), leavesMax: 100, nowMs: Date.now });
+  const upstream = createUpstream(settings, { listeners: () => [], lookup: async () => [{ address: '127.0.0.1' }] });
+  const proxy = await startProxy(settings, {
+    journal, log, authority,
+    verify: options.verify ?? verify,
+    workspaces: { get: options.activate ?? (async () => workspace) },
+    budgets: options.budgets ?? createMemoryBudgetStore({ nowMs: Date.now, holdTtlMs: 60_000 }),
+    send: options.send ?? upstream.send,
+    mint: options.mint ?? (async () => undefined),
+  });
   t.teardown(async () => {
     await proxy.stop(100);
+    upstream.stop();
     await journal.close();
     await rm(dir, { recursive: true });
   });
   return {
     proxy,
     journal,
+    ca: authority.certificatePem,
     port: Number(new URL(proxy.url).port),
     token: ({ taskId, userId } = {}, expiresInS = 600) =>
       signCapabilityToken({ orgId, workspaceId, ...(taskId === undefined ? {} : { taskId }), ...(userId === undefined ? {} : { userId }) }, key, { expiresInS }),

@@ -1,20 +1,31 @@
+import { createRedisBudgetStore } from '../../budgets/redis-store.ts';
 import type { Settings } from '../../config/settings.ts';
+import { createBroker } from '../../credentials/broker.ts';
 import { createKeySet } from '../../identity/key-set.ts';
 import { InvalidTokenError, verifyCapabilityToken } from '../../identity/tokens.ts';
 import { openJournal } from '../../journal/journal.ts';
 import type { Logger } from '../../kernel/log.ts';
 import { createLog, throttledErrors } from '../../kernel/log.ts';
-import type { VerifyCapability } from '../../proxy/gate.ts';
+import type { VerifyCapability } from '../../proxy/identify.ts';
 import type { Proxy } from '../../proxy/start.ts';
 import { startProxy } from '../../proxy/start.ts';
+import { openAuthority } from '../../proxy/tls/authority.ts';
+import type { Upstream } from '../../proxy/upstream/dispatch.ts';
+import type { Listener } from '../../proxy/upstream/own-listeners.ts';
+import { createUpstream } from '../../proxy/upstream/upstream.ts';
 import { createBatchQueue } from '../../queue/batch-queue.ts';
 import { createShipper } from '../../queue/shipper.ts';
+import { createControlPlaneVault } from './credential-vault.ts';
+import { createProxyRows } from './proxy-rows.ts';
+import { openWorkspaces } from './workspaces.ts';
 
 export type RunningProxy = { readonly url: string; readonly adminUrl: string; readonly stop: () => Promise<void> };
 
 /** Batches of this proxy in Redis at a time, and the pause between looks whether they are stored. */
 const inFlightMax = 16;
 const shipPollMs = 100;
+/** A command to the budget store that is not answered by then denies its request. */
+const budgetCommandMs = 2_000;
 
 /** The gate's verifier: a token that fails is an answer, keys that cannot be read are an error. */
 function capabilityVerifier(url: string): VerifyCapability {
@@ -48,6 +59,34 @@ export async function startProxyRole(settings: Settings, log: Logger = createLog
   const shipper = createShipper({ source: journal.source, queue, pollMs: shipPollMs, inFlightMax, onError: throttledErrors(log, 'shipper') });
   journal.onSealed(() => shipper.poke());
 
+  const rows = createProxyRows({
+    journal,
+    mode: settings.environment === 'production' ? 'flag' : 'refuse',
+    retentionDays: settings.retentionDays,
+    onError: throttledErrors(log, 'row could not be written'),
+  });
+  const budgets = createRedisBudgetStore({ redisUrl: settings.redisUrl, holdTtlMs: 3 * settings.budgetRenewMs, commandTimeoutMs: budgetCommandMs, onError: throttledErrors(log, 'budgets') });
+  const broker = createBroker({
+    vault: createControlPlaneVault({ loadCredential: (orgId, name) => workspaces.loadCredential(orgId, name) }),
+    clock: Date.now,
+    onStatus: rows.credentialStatus,
+    onOutcome: () => undefined,
+    onError: throttledErrors(log, 'credential could not be minted'),
+  });
+  const workspaces = openWorkspaces(settings, log, {
+    onLifecycle: rows.lifecycle,
+    onCredentialChanged: (orgId, name) => {
+      if (orgId !== undefined) broker.invalidate(orgId, name);
+    },
+  });
+
+  async function closeParts(): Promise<void> {
+    await workspaces.stop();
+    await budgets.close();
+    upstream?.stop();
+    await closeJournal();
+  }
+
   async function closeJournal(): Promise<void> {
     await shipper.stop();
     await queue.close();
@@ -66,17 +105,29 @@ export async function startProxyRole(settings: Settings, log: Logger = createLog
     } catch (err) {
       log.error({ err }, 'journal could not be sealed');
     }
-    await closeJournal();
+    await closeParts();
   }
 
+  let upstream: Upstream | undefined;
+  let listeners: readonly Listener[] = [];
   try {
-    const proxy = await startProxy(settings, { journal, verify: capabilityVerifier(settings.capabilityJwksUrl), log });
+    upstream = createUpstream(settings, { listeners: () => listeners });
+    const authority = await openAuthority({ certPath: settings.proxyCaCert, keyPath: settings.proxyCaKey, leavesMax: settings.proxyLeafCacheMax, nowMs: Date.now });
+    const proxy = await startProxy(settings, {
+      journal, log, authority, budgets,
+      verify: capabilityVerifier(settings.capabilityJwksUrl),
+      workspaces: workspaces.registry,
+      send: upstream.send,
+      mint: ({ workspace }, credential, provider) => broker.mint({ orgId: workspace.orgId, workspaceId: workspace.id }, credential, provider),
+      checks: { invalidations: workspaces.check },
+    });
+    listeners = [proxy.url, proxy.adminUrl].map((url) => ({ host: settings.host, port: Number(new URL(url).port) }));
     const { recovered } = journal.stats();
     log.info({ url: proxy.url, admin: proxy.adminUrl, recovered }, 'proxy runs');
     let stopping: Promise<void> | undefined;
     return { url: proxy.url, adminUrl: proxy.adminUrl, stop: () => (stopping ??= stop(proxy)) };
   } catch (error) {
-    await closeJournal();
+    await closeParts();
     throw error;
   }
 }

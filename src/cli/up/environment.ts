@@ -24,6 +24,8 @@ export function roleEnvironment(dataDir: string, ports: Ports, urls: StoreUrls):
     WORKER_ADMIN_PORT: String(ports.workerAdmin),
     SESSION_JWKS_URL: pathToFileURL(jwksFile(dataDir, 'session')).href,
     CAPABILITY_JWKS_URL: pathToFileURL(jwksFile(dataDir, 'capability')).href,
+    PROXY_CA_CERT: join(dataDir, 'ca.pem'),
+    PROXY_CA_KEY: join(dataDir, 'ca-key.pem'),
     JOURNAL_DIR: join(dataDir, 'journal', 'proxy'),
     POSTGRES_URL: urls.postgres,
     REDIS_URL: urls.redis,

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { DevFile } from '../dev-file.ts';
@@ -59,7 +59,7 @@ async function bringUp(dataDir: DataDir, steps: Steps, options: UpOptions): Prom
         proxy_url: `http://127.0.0.1:${held.ports.proxy}`,
         dns: null,
         transparent_tls: null,
-        ca_cert: null,
+        ca_cert: join(dataDir.path, 'ca.pem'),
         postgres_url: stack.urls.postgres,
         redis_url: stack.urls.redis,
         clickhouse_url: stack.urls.clickhouse,

@@ -38,7 +38,9 @@ const compatible = ranges('::/96');
 function embedded(address: Address): Address[] {
   if (address.family === 4) return [];
   const { bits } = address;
-  if (isIn(address, nat64) || isIn(address, localNat64) || isIn(address, compatible)) return [ipv4(bits)];
+  if (isIn(address, nat64) || isIn(address, localNat64)) return [ipv4(bits)];
+  // `::1` is loopback, not 0.0.0.1.
+  if (isIn(address, compatible)) return bits >> 24n === 0n ? [] : [ipv4(bits)];
   if (isIn(address, sixToFour)) return [ipv4(bits >> 80n)];
   if (isIn(address, teredo)) return [ipv4(bits >> 64n), ipv4(~bits)];
   return [];
