@@ -13,13 +13,13 @@ export function arrange(document: Document.Parsed, text: string, styles: ScalarS
   oneEmptyLine(document);
   if (root !== null) walk(root, undefined, false);
 
-  function walk(node: Node, place: string | undefined, inFlow: boolean): void {
+  function walk(node: Node, place: string | undefined, inFlow: boolean, listed = false): void {
     oneEmptyLine(node);
     if (isAlias(node)) return;
     if (isScalar(node)) return style(node, place, inFlow);
     if (!inFlow && (isSeq(node) || isMap(node)) && asBlock(node, place)) node.flow = false;
     if (isSeq(node)) return list(node, place, inFlow || node.flow === true);
-    if (isMap(node)) map(node, place, inFlow || node.flow === true);
+    if (isMap(node)) map(node, place, inFlow || node.flow === true, listed);
   }
 
   /** What was `{…}` or `[…]` over several lines reads better without them. What has nothing in it can only be written as [] or {}. */
@@ -35,14 +35,14 @@ export function arrange(document: Document.Parsed, text: string, styles: ScalarS
       // One empty line between capabilities, none in front of the first entry of any list.
       if (index === 0) item.spaceBefore = false;
       else if (capabilities && !inFlow) item.spaceBefore = true;
-      walk(item, capabilities ? '' : place, inFlow);
+      walk(item, capabilities ? '' : place, inFlow, true);
     }
   }
 
-  function map(node: YAMLMap, place: string | undefined, inFlow: boolean): void {
+  function map(node: YAMLMap, place: string | undefined, inFlow: boolean, listed: boolean): void {
     const pairs = node.items as Pair<Scalar, Node | null>[];
     const order = place === undefined || aliases ? undefined : keyOrder(place);
-    if (order !== undefined) reorder(node, pairs, order);
+    if (order !== undefined) reorder(node, pairs, order, listed);
     for (const [index, { key, value }] of pairs.entries()) {
       oneEmptyLine(key);
       style(key, undefined, inFlow);
@@ -80,15 +80,15 @@ function oneEmptyLine(node: Node | Document): void {
   if (node.comment) node.comment = node.comment.replace(/\n{3,}/g, '\n\n');
 }
 
-/** Known keys in their order, then the others as they were. A comment above the first key of a nested map belongs to that key. */
-function reorder(node: YAMLMap, pairs: Pair<Scalar, Node | null>[], order: readonly string[]): void {
+/** Known keys in their order, then the others as they were. A comment above the first key of a nested map belongs to that key, one above an entry of a list to the entry. */
+function reorder(node: YAMLMap, pairs: Pair<Scalar, Node | null>[], order: readonly string[], listed: boolean): void {
   const rank = ({ key }: Pair<Scalar>): number => {
     const at = order.indexOf(String(key.value));
     return at === -1 ? order.length : at;
   };
   const sorted = pairs.toSorted((a, b) => rank(a) - rank(b));
   const [first] = pairs;
-  if (first !== undefined && first !== sorted[0] && node.commentBefore) {
+  if (!listed && first !== undefined && first !== sorted[0] && node.commentBefore) {
     first.key.commentBefore = [node.commentBefore, first.key.commentBefore].filter(Boolean).join('\n');
     node.commentBefore = null;
   }
