@@ -2,25 +2,11 @@ import { isUuid } from '../../kernel/ids.ts';
 import type { ActiveWorkspace } from '../contract.ts';
 import { activate } from './activate.ts';
 import type { ManagedWorkspaceRegistry, WorkspaceRef, WorkspaceRegistryDeps } from './contract.ts';
+import type { Entry } from './entry.ts';
+import { newEntry } from './entry.ts';
 import { createGoneSignals } from './gone-signals.ts';
 import { createPolicyCache } from './policy-cache.ts';
-
-type Entry = {
-  readonly ref: WorkspaceRef;
-  /** Undefined until it is loaded for the first time. */
-  workspace: ActiveWorkspace | undefined;
-  version: string | undefined;
-  agentRoleId: string | undefined;
-  /** When the newest answer was asked for, not when it came: a change in between is not in it. */
-  askedAtMs: number;
-  usedAtMs: number;
-  retryAtMs: number;
-  /** `unsure`: a message may have been missed. `changed`: one came, and what is held is known to be wrong. */
-  trust: 'sure' | 'unsure' | 'changed';
-  /** Moves on with every message: an answer that was asked for before it is not kept. */
-  epoch: number;
-  loading: Promise<ActiveWorkspace | undefined> | undefined;
-};
+import { createUnknownWorkspaces } from './unknown-workspaces.ts';
 
 /** Pause after a failed load in which a cached workspace is served without another try. */
 const retryMs = 1_000;
@@ -47,8 +33,7 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
   const { load, ttlMs, graceMs, idleMs, entriesMax, negativeTtlMs = 2_000, onLifecycle, onError, now = () => performance.now() } = deps;
   /** In order of use, the longest unused one first. */
   const entries = new Map<string, Entry>();
-  /** Until when a workspace is believed not to be there; bounded as the entries are. */
-  const unknownUntilMs = new Map<string, number>();
+  const unknown = createUnknownWorkspaces({ ttlMs: negativeTtlMs, entriesMax });
   /** The order of use is kept this exact: moving an entry at every request would cost more than the rest of the look-up. */
   const touchMs = Math.min(touchMsMax, idleMs / 10);
   const signals = createGoneSignals();
@@ -73,14 +58,6 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
     signals.abort(keyOf(entry.ref));
   }
 
-  function remember(key: string): void {
-    unknownUntilMs.delete(key);
-    unknownUntilMs.set(key, now() + negativeTtlMs);
-    if (unknownUntilMs.size <= entriesMax) return;
-    const [oldest] = unknownUntilMs.keys();
-    if (oldest !== undefined) unknownUntilMs.delete(oldest);
-  }
-
   async function ask(entry: Entry): Promise<ActiveWorkspace | undefined> {
     const { epoch, workspace: before } = entry;
     const askedAtMs = now();
@@ -91,7 +68,7 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
     if (found.kind === 'unknown') {
       if (isCurrent) {
         end(entry);
-        remember(keyOf(entry.ref));
+        unknown.add(keyOf(entry.ref), now());
       }
       return undefined;
     }
@@ -135,7 +112,7 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
   function entryOf(ref: WorkspaceRef, key: string, nowMs: number): Entry {
     const known = entries.get(key);
     if (known !== undefined && nowMs - known.usedAtMs < touchMs) return known;
-    const entry: Entry = known ?? { ref: { id: ref.id, orgId: ref.orgId }, workspace: undefined, version: undefined, agentRoleId: undefined, askedAtMs: 0, usedAtMs: 0, retryAtMs: 0, trust: 'sure', epoch: 0, loading: undefined };
+    const entry = known ?? newEntry(ref);
     if (known !== undefined) entries.delete(key);
     entries.set(key, entry);
     entry.usedAtMs = nowMs;
@@ -151,11 +128,7 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
     if (!isUuid(ref.id) || !isUuid(ref.orgId)) return undefined;
     const key = keyOf(ref);
     const nowMs = now();
-    const until = unknownUntilMs.get(key);
-    if (until !== undefined) {
-      if (nowMs < until) return undefined;
-      unknownUntilMs.delete(key);
-    }
+    if (unknown.has(key, nowMs)) return undefined;
     const entry = entryOf(ref, key, nowMs);
     const { workspace } = entry;
     if (workspace !== undefined) {
@@ -205,10 +178,6 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
     for (let n = 0; n < reloadLanes; n += 1) void lane().catch(() => waiting.return?.());
   }
 
-  function forgetUnknown(concerns: (key: string) => boolean): void {
-    for (const key of unknownUntilMs.keys()) if (concerns(key)) unknownUntilMs.delete(key);
-  }
-
   function sweep(): void {
     for (const entry of entries.values()) {
       if (now() - entry.usedAtMs < idleMs) break;
@@ -226,13 +195,13 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
     },
     refresh(id) {
       distrust((entry) => entry.ref.id === id, 'changed');
-      forgetUnknown((key) => key.endsWith(`/${id}`));
+      unknown.forget((key) => key.endsWith(`/${id}`));
     },
     refreshRole: (orgId, agentRoleId) => distrust((entry) => entry.ref.orgId === orgId && (entry.agentRoleId === undefined || entry.agentRoleId === agentRoleId), 'changed'),
     refreshOrg: (orgId) => distrust((entry) => entry.ref.orgId === orgId, 'changed'),
     revalidateAll() {
       distrust(() => true, 'unsure');
-      unknownUntilMs.clear();
+      unknown.forget(() => true);
       reloadHeld();
     },
     get size() {
@@ -243,7 +212,6 @@ export function createWorkspaceRegistry(deps: WorkspaceRegistryDeps): ManagedWor
       clearInterval(sweeping);
       await Promise.allSettled(loads);
       entries.clear();
-      unknownUntilMs.clear();
     },
   };
 }
