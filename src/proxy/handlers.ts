@@ -33,6 +33,8 @@ export type DoorSide = {
 
 /** Bytes of the body of a denied request that are read and dropped so that its connection can be used again. */
 const drainBytesMax = 1_048_576;
+/** Answers to requests whose end is beyond doubt. */
+const reusableAfter: ReadonlySet<number> = new Set([200, 202, 403, 404, 407, 429, 502, 504]);
 const ignore = (): void => undefined;
 
 export function seenOf(request: IncomingMessage, door: DoorContext): SeenRequest {
@@ -73,8 +75,8 @@ export function createHandlers({ serve, flow, tunnel, own }: HandlerDeps, side: 
   function finish(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
     // An answer that began cannot become another one.
     if (response.headersSent) response.destroy();
-    // After `Expect` it is not known whether a body will follow, so such a connection cannot be used again.
-    else sendOnResponse(response, answer, side.stopping() || request.headers.expect !== undefined);
+    // After `Expect` it is not known whether a body will follow, and after a request that could be read in two ways not what follows it.
+    else sendOnResponse(response, answer, side.stopping() || request.headers.expect !== undefined || !reusableAfter.has(answer.status));
   }
 
   /** Answers on the bare socket, after which the connection ends: whatever follows on it is not a request. */

@@ -55,7 +55,7 @@ t.test('a token that does not verify: 403 invalid_token', async (t) => {
 t.test('a verified token: 403 no_policy, attributed to its workspace', async (t) => {
   const harness = await startHarness(t);
   const token = await harness.token();
-  const named = await harness.token({ taskId: 'task-1', userId: 'user-1' });
+  const named = await harness.token({ taskId: 'task-1', userId: 'user-9' });
   const ways: Record<string, string>[] = [
     { 'x-capability-token': token },
     { 'proxy-authorization': `Bearer ${token}` },
@@ -67,7 +67,7 @@ t.test('a verified token: 403 no_policy, attributed to its workspace', async (t)
   const rows = await harness.rows();
   t.equal(rows.length, 5);
   t.ok(rows.every((row) => row.org_id === orgId && row.workspace_id === workspaceId && row.reason === 'no_policy'));
-  t.same(rows.map((row) => [row.user_id, row.task_id]), [...Array.from({ length: 4 }, () => ['system', undefined]), ['user-1', 'task-1']]);
+  t.same(rows.map((row) => [row.user_id, row.task_id]), [...Array.from({ length: 4 }, () => ['user-1', undefined]), ['user-1', 'task-1']], 'the creator of the workspace, whatever the token says');
   t.ok(rows.every((row, at) => at === 0 || row.source_seq > (rows[at - 1]?.source_seq ?? Infinity)), 'source_seq ascends');
 });
 

@@ -68,7 +68,7 @@ t.test('200 mixed connections: rows = requests', async (t) => {
   const expected: Promise<number>[] = [];
   for (let n = 0; n < 200; n += 1) {
     const kind = kinds[n < kinds.length ? n : Math.floor(next() * kinds.length)] ?? 'plain';
-    expected.push(run(kind, harness.port, `/${n}`, token));
+    expected.push(run(kind, harness.port, `http://up.example/${n}`, token));
     if (n % 20 === 19) await Promise.all(expected);
   }
   const requests = (await Promise.all(expected)).reduce((sum, count) => sum + count, 0);

@@ -76,7 +76,7 @@ t.test('one lookup for many, kept for seconds, vetted anew after', async (t) => 
   let now = 0;
   let answers = ['93.184.216.34'];
   const { resolver, asked } = resolverOf(() => answers, { nowMs: () => now });
-  const all = await Promise.all(Array.from({ length: 50 }, () => resolver.resolve(target('a.example'))));
+  const all = await Promise.all(Array.from({ length: 50 }, async () => resolver.resolve(target('a.example'))));
   t.ok(all.every((one) => 'addresses' in one));
   t.same(asked, ['a.example.']);
   answers = ['127.0.0.1'];
@@ -107,7 +107,7 @@ t.test('lookups that fail, come to nothing, or never end', async (t) => {
       }));
     },
   });
-  const all = await Promise.all(Array.from({ length: 3000 }, (_, i) => resolver.resolve(target(`n${i}.example`))));
+  const all = await Promise.all(Array.from({ length: 3000 }, async (_, i) => resolver.resolve(target(`n${i}.example`))));
   t.ok(all.every((one) => 'failure' in one && one.failure === 'resolve_failed'));
   t.equal(most, 8, 'lookups at a time');
   for (const one of release) one();
