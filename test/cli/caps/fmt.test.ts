@@ -119,9 +119,7 @@ t.test('scalars keep their meaning and their spelling', async (t) => {
     '  b: >-',
     '      folded',
     '      lines',
-    '  c: |',
-    '    kept as',
-    '      it is',
+    '  c: |', '    kept as', '      it is',
     '  d: request.method ==',
     '    "GET"',
     '  budgets: {counters: [{name: calls, status_codes: [2xx, "409"]}]}',
@@ -131,12 +129,8 @@ t.test('scalars keep their meaning and their spelling', async (t) => {
     '- name: plain enough',
     '  type: "no"',
     '  a: [0x1F, 1e3, 9007199254740993, -0, .inf, ~, True, "012", "true", "1_000", 2001-01-01, "[x", it\'s, say "x", 2xx]',
-    '  b: >-',
-    '    folded',
-    '    lines',
-    '  c: |',
-    '    kept as',
-    '      it is',
+    '  b: >-', '    folded', '    lines',
+    '  c: |', '    kept as', '      it is',
     '  d: >-',
     '    request.method ==',
     '    "GET"',
@@ -145,6 +139,13 @@ t.test('scalars keep their meaning and their spelling', async (t) => {
     '      - {name: calls, status_codes: ["2xx", "409"]}',
     '  e: &a [x]',
     '  f: *a',
+  ]);
+});
+
+t.test('what takes several lines is a block, but in a schema', async (t) => {
+  const paths = Array.from({ length: 12 }, (_, index) => `/resources/${index}/**`);
+  t.same(fmt('- allow:', `  - {paths: [${paths.join(', ')}], methods: [GET, # read`, '    HEAD]}', '  - request_schema: {enum: [a,', '      b]}'), [
+    '- allow:', '    - methods:', '        - GET # read', '        - HEAD', '      paths:', ...paths.map((path) => `        - ${path}`), '    - request_schema: {enum: [a, b]}',
   ]);
 });
 

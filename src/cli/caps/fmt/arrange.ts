@@ -1,6 +1,6 @@
 import type { Document, Node, Pair, YAMLMap, YAMLSeq } from 'yaml';
 import { isAlias, isMap, isScalar, isSeq, Scalar, visit } from 'yaml';
-import { alwaysBlock, alwaysQuoted, keyOrder } from './key-order.ts';
+import { alwaysBlock, alwaysQuoted, keyOrder, mayBeBlock } from './key-order.ts';
 import type { ScalarStyles } from './scalar-style.ts';
 import { foldedLines, refolded, styleOf } from './scalar-style.ts';
 
@@ -26,7 +26,7 @@ export function arrange(document: Document.Parsed, text: string, styles: ScalarS
   function asBlock(node: YAMLMap | YAMLSeq, place: string | undefined): boolean {
     if (node.items.length === 0) return false;
     if (node === root) return true;
-    return place !== undefined && (alwaysBlock(place, isSeq(node)) || (keyOrder(place) !== undefined && text.slice(...(node.range ?? [0, 0])).includes('\n')));
+    return place !== undefined && (alwaysBlock(place, isSeq(node)) || (mayBeBlock(place) && text.slice(...(node.range ?? [0, 0])).includes('\n')));
   }
 
   function list(node: YAMLSeq, place: string | undefined, inFlow: boolean): void {

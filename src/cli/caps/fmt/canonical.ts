@@ -13,8 +13,8 @@ import { stringTag } from './scalar-style.ts';
 /** `problems`: the text is no YAML that a policy could be. `refused`: it is, but its canonical form would not say the same. */
 export type Canonical = { readonly text: string } | { readonly problems: readonly Problem[] } | { readonly refused: string };
 
-/** Comments can take a second pass to find their place. */
-const passesMax = 4;
+/** A comment behind a `-` finds its place one level a pass. */
+const passesMax = 10;
 
 /** The canonical form of a policy: applied to its own result it changes nothing. Never throws for what a text says. */
 export function canonical(text: string): Canonical {

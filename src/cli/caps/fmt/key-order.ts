@@ -48,3 +48,10 @@ export function alwaysQuoted(place: string): boolean {
 export function alwaysBlock(place: string, isList: boolean): boolean {
   return place === '' || place === 'budgets' || (isList && (place === 'allow' || place === 'transforms' || place === 'budgets.counters'));
 }
+
+const lists: ReadonlySet<string> = new Set(['allow.domains', 'allow.methods', 'allow.paths', 'transforms.applies_to', 'budgets.counters.status_codes']);
+
+/** Lists and maps of the contract. Those inside of a schema are as their author likes them. */
+export function mayBeBlock(place: string): boolean {
+  return lists.has(place) || keyOrder(place) !== undefined;
+}
