@@ -38,5 +38,3 @@ export type SentExpectation = {
 };
 
 export const denyReasons = ['policy_error', 'policy_empty', 'policy_type_error', 'no_match', 'invalid_json', 'format_mismatch', 'schema_violation'] as const satisfies readonly PolicyDenyReason[];
-
-export const transformFailures = ['compile_error', 'eval_error', 'type_mismatch', 'apply_error', 'body_absent', 'auth_unavailable'] as const satisfies readonly TransformFailure[];

@@ -1,3 +1,5 @@
+import { transformFailures } from '../../../events/enumerations.ts';
+import { parseJson } from '../../../kernel/json.ts';
 import { enumOf } from '../../../policy/check/strings.ts';
 import type { Fields, Shape } from '../../../policy/check/fields.ts';
 import { described, openFields, shown } from '../../../policy/check/fields.ts';
@@ -5,10 +7,9 @@ import { ruleChecks } from '../../../policy/compiled-policy.ts';
 import type { DocumentNode, MapNode } from '../../../policy/document/node.ts';
 import type { Reporter } from '../../../policy/problem.ts';
 import type { TransformFailure } from '../../../transforms/contract.ts';
-import { parseJson } from '../../../kernel/json.ts';
 import { headerEntries, isText, jsonTextOf, optionalFields } from './case-fields.ts';
 import type { Expectation, SentExpectation } from './case-model.ts';
-import { denyReasons, transformFailures } from './case-model.ts';
+import { denyReasons } from './case-model.ts';
 
 const shape: Shape = { decision: 'string', reason: 'string', check: 'string', refused: 'string', capability: 'string', rule: 'string', sent: 'map', transforms_failed: 'map', counters: 'map' };
 const sentShape: Shape = { path: 'string', query: 'string', headers: 'map', body: 'string', json: 'any' };

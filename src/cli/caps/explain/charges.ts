@@ -22,7 +22,7 @@ function bytesText({ body }: OutgoingRequest, bodyBytes: number | undefined): st
 }
 
 function accumulatorText({ accumulator, value, framing, requiresBody, sseEvent }: Counter): string {
-  const source = (value?.source ?? '').replace(/\s+/g, ' ').trim();
+  const source = `\`${(value?.source ?? '').replace(/\s+/g, ' ').trim()}\``;
   if (framing === 'sse') return `${accumulator === 'sum' ? 'sum' : accumulator === 'max' ? 'largest' : 'last'} of ${source} over the ${sseEvent === undefined ? '' : `${sseEvent} `}events`;
   return requiresBody ? `${source} from the JSON body` : `${source} from the head`;
 }

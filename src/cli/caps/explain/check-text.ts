@@ -15,7 +15,7 @@ export function checkText({ rule, check, violations = [] }: RuleFailure, request
     case 'body_unavailable': return `the rule looks into the body, and a ${request.method} has none`;
     case 'request_format': return formatText(request);
     case 'request_json': return 'the body is not JSON that everybody reads the same way';
-    case 'request_schema': return `the body does not fit request_schema: ${violations.map(({ instancePath, message }) => `${instancePath === '' ? 'the whole of it' : instancePath} ${message}`).join('; ')}`;
+    case 'request_schema': return `the body does not fit request_schema: ${violations.map(({ instancePath, message }) => `${instancePath === '' ? '' : `${instancePath} `}${message}`).join('; ')}`;
     case 'body_match': return `match is false for this body: ${sourceOf(rule)}`;
   }
 }

@@ -28,13 +28,14 @@ export function humanJudgement(screen: Screen, judgement: Judgement, described: 
   const at = rule.position === undefined ? '' : tint(screen, 'dim', ` (line ${rule.position.line})`);
   const transforms = steps.flatMap((step) => {
     const { target, before, after } = changeOf(step, standIns);
-    const failed = step.failed === undefined ? '' : `  ${tint(screen, 'yellow', step.failed)}${same(before, after) ? ', nothing changed' : ''}`;
-    const change = step.failed !== undefined && same(before, after) ? [] : changeLines(values(before), after === undefined ? '(not shown: it depends on the secret)' : values(after));
-    return [`  ${clean(step.transform.id)}  ${tint(screen, 'dim', transformKind(step.transform))}  ${clean(targetText(target))}${failed}`, ...change];
+    const failed = step.failed === undefined ? '' : `  ${tint(screen, 'yellow', step.failed)}`;
+    const unchanged = same(before, after) ? `  stays as it is: ${values(before)}` : '';
+    const change = same(before, after) ? [] : changeLines(values(before), after === undefined ? '(not shown: it depends on the secret)' : values(after));
+    return [`  ${clean(step.transform.id)}  ${tint(screen, 'dim', transformKind(step.transform))}  ${clean(targetText(target))}${failed}${unchanged}`, ...change];
   });
   const counters = reservations.flatMap((reservation) => {
     const { counter, effect, now, later } = chargeOf(reservation, sent, request.bodyBytes);
-    const taken = effect === 'charged' ? `+${now} at once` : now > 0n ? `${now} reserved` : 'nothing reserved';
+    const taken = effect === 'reserved' ? `${now > 0n ? now : 'nothing'} reserved` : now === 0n && later !== '' ? 'nothing yet' : `+${now} at once`;
     return [`  ${clean(counter.name)}  ${tint(screen, 'dim', counter.source)}  ${taken}  (${ceilingText(counter)})`, ...(later === '' ? [] : [`      then: ${clean(later)}`])];
   });
   return `${head}\n${tint(screen, 'green', 'allow')} by ${clean(rule.capability)} / ${clean(rule.id)}${at}\n${rules}${section('Rewritten on the way out', transforms)}${section('Counters', counters)}`;
