@@ -84,7 +84,8 @@ export function exchange(pool: OriginPool, { dispatch, signal, onInterim, connec
         const fields = fieldsOf(controller?.rawHeaders as readonly Buffer[] | null);
         if (status < 200) {
           interims += 1;
-          if (interims > interimMax) fail('protocol_error');
+          // A switch without the headers of one comes as if it were an interim answer.
+          if (interims > interimMax || status === 101) fail('protocol_error');
           else onInterim?.(status, fields);
           return;
         }
@@ -101,7 +102,10 @@ export function exchange(pool: OriginPool, { dispatch, signal, onInterim, connec
         body?.push(null);
       },
       onResponseError(_controller, error) {
-        fail(failureOf(error, bodySent));
+        const { body: sending } = dispatch;
+        // The agent cut its body: undici hands its stream's error on as ours.
+        if (sending instanceof Readable && sending.errored === error) return fail('aborted');
+        fail(failureOf(error, body !== undefined ? 'answering' : bodySent ? 'waiting' : 'sending'));
       },
       onRequestUpgrade(_controller, status, _headers, upgraded) {
         const fields = fieldsOf(controller?.rawHeaders as readonly Buffer[] | null);

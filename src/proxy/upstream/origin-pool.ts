@@ -41,7 +41,7 @@ type Connection = { readonly client: Client; readonly end: () => void; lease: Le
  * Connections to one destination, each for one request at a time, the last used first. undici's own Pool queues without bound and cannot
  * take back a request that waits; here a request gets its connection before it is given to undici.
  */
-export function createOriginPool(destination: Destination, trust: SecureContext, limits: PoolLimits, onEmpty: () => void): OriginPool {
+export function createOriginPool(destination: Destination, trust: SecureContext, limits: PoolLimits): OriginPool {
   const all = new Set<Connection>();
   const free: Connection[] = [];
   const waiters = new Set<Waiter>();
@@ -53,7 +53,6 @@ export function createOriginPool(destination: Destination, trust: SecureContext,
     const at = free.indexOf(connection);
     if (at !== -1) free.splice(at, 1);
     connection.end();
-    if (all.size === 0 && waiters.size === 0) onEmpty();
   };
 
   const open = (): Connection => {

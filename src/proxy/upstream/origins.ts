@@ -13,7 +13,7 @@ export type Origins = {
 
 /**
  * Pools by scheme, host, port and vetted addresses: a connection made for one name is never used for another, nor one to an address the
- * name no longer has. Pools without connections go by themselves; beyond the bound the longest unused one keeps no connection.
+ * name no longer has. A pool stays without connections, for its TLS session; beyond the bound the longest unused one goes.
  */
 export function createOrigins(trust: SecureContext, limits: PoolLimits & { readonly originsMax: number }): Origins {
   const pools = new Map<string, OriginPool>();
@@ -28,9 +28,7 @@ export function createOrigins(trust: SecureContext, limits: PoolLimits & { reado
         }
         return found;
       }
-      const pool = createOriginPool({ scheme, host, port, addresses: resolved.addresses }, trust, limits, () => {
-        if (pools.get(key) === pool) pools.delete(key);
-      });
+      const pool = createOriginPool({ scheme, host, port, addresses: resolved.addresses }, trust, limits);
       pools.set(key, pool);
       const [oldest] = pools.size > limits.originsMax ? pools : [];
       if (oldest !== undefined) {

@@ -4,7 +4,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import t from 'tap';
 import { startUpstream } from '../local-upstream.ts';
-import { ask, good, rawUpstream, requestTo, textOf, until, upstreamOf } from './upstream-harness.ts';
+import { ask, cutOf, good, rawUpstream, requestTo, textOf, until, upstreamOf } from './upstream-harness.ts';
 
 const plain = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
@@ -98,9 +98,7 @@ t.test('answers that two readers could end at two places, and other broken ones'
 });
 
 t.test('bytes after an answer, or without a request, are nobody\'s answer', async (t) => {
-  const server = await rawUpstream(t, (socket, head) => socket.write(head.includes('/extra') ? `${plain}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged` : plain), (socket) => {
-    if (server.connections() > 1) socket.write('');
-  });
+  const server = await rawUpstream(t, (socket, head) => socket.write(head.includes('/extra') ? `${plain}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged` : plain));
   const upstream = upstreamOf(t);
   for (let round = 0; round < 20; round += 1) {
     t.equal(await textOf(await ask(upstream, requestTo(server.port, { path: '/extra' }))), 'ok');
@@ -122,11 +120,11 @@ t.test('a body that is cut errors, and does not end', async (t) => {
         // The head has to be read before a reset, which throws away what is on its way.
         setTimeout(() => (end === 'end' ? socket.end() : socket.resetAndDestroy()), 20);
       }));
-      await t.rejects(textOf(await ask(upstreamOf(t), requestTo(server.port))), { failure: 'reset' }, `${name} ${end}`);
+      t.equal(await cutOf(await ask(upstreamOf(t), requestTo(server.port))), 'reset', `${name} ${end}`);
     }
   }
   const broken = await rawUpstream(t, (socket) => socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\nzz\r\n'));
-  await t.rejects(textOf(await ask(upstreamOf(t), requestTo(broken.port))), { failure: 'protocol_error' });
+  t.equal(await cutOf(await ask(upstreamOf(t), requestTo(broken.port))), 'protocol_error');
   const whole = await rawUpstream(t, (socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nto the end'));
   t.equal(await textOf(await ask(upstreamOf(t), requestTo(whole.port))), 'to the end');
 });
@@ -135,7 +133,7 @@ t.test('timeouts: head, body, and an upstream that does not read', async (t) => 
   const silent = await rawUpstream(t, () => undefined);
   t.same(await ask(upstreamOf(t, { PROXY_HEADERS_TIMEOUT_MS: '50' }), requestTo(silent.port)), { failure: 'headers_timeout', sent: true });
   const slow = await rawUpstream(t, (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok'));
-  await t.rejects(textOf(await ask(upstreamOf(t, { PROXY_BODY_IDLE_TIMEOUT_MS: '50' }), requestTo(slow.port))), { failure: 'body_timeout' });
+  t.equal(await cutOf(await ask(upstreamOf(t, { PROXY_BODY_IDLE_TIMEOUT_MS: '50' }), requestTo(slow.port))), 'body_timeout');
   const deaf = await rawUpstream(t, () => undefined, (socket) => socket.pause());
   const body = new Readable({ read() { this.push(Buffer.alloc(65_536)); } });
   t.same(await ask(upstreamOf(t, { PROXY_HEADERS_TIMEOUT_MS: '300' }), requestTo(deaf.port, { method: 'POST', body: { kind: 'stream' } }), { body, bodyLength: undefined }), { failure: 'body_timeout', sent: true });
@@ -195,12 +193,12 @@ t.test('aborts: before, while resolving, while waiting for the head, within the 
   const late = new AbortController();
   const answer = await ask(upstream, requestTo(server.port, { path: '/body' }), { signal: late.signal });
   late.abort();
-  await t.rejects(textOf(answer), { failure: 'aborted' });
+  t.equal(await cutOf(answer), 'aborted');
   await until(() => server.sockets.size === 0);
   good(await ask(upstream, requestTo(server.port, { path: '/body' }))).body.destroy();
   await until(() => server.sockets.size === 0);
   await until(() => upstream.stats().connections === 0);
-  t.same(upstream.stats(), { origins: 0, connections: 0, waiting: 0 });
+  t.same(upstream.stats(), { origins: 1, connections: 0, waiting: 0 });
 });
 
 t.test('a body that the agent cuts, or that is not as long as it said, is not sent as a whole one', async (t) => {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { readSettings } from '../../../src/config/settings.ts';
 import type { OutgoingRequest } from '../../../src/transforms/contract.ts';
 import type { Send, Upstream } from '../../../src/proxy/upstream/dispatch.ts';
+import { UpstreamError } from '../../../src/proxy/upstream/failures.ts';
 import type { Lookup } from '../../../src/proxy/upstream/lookup-queue.ts';
 import { createUpstream } from '../../../src/proxy/upstream/upstream.ts';
 
@@ -35,6 +36,16 @@ export async function textOf(answer: Answer): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of good(answer).body as AsyncIterable<Buffer>) chunks.push(chunk);
   return Buffer.concat(chunks).toString('latin1');
+}
+
+/** Why an answer's body did not come whole; `complete` when it did. */
+export async function cutOf(answer: Answer): Promise<string> {
+  try {
+    await textOf(answer);
+    return 'complete';
+  } catch (error) {
+    return error instanceof UpstreamError ? error.failure : String(error);
+  }
 }
 
 export function good(answer: Answer): Good {
