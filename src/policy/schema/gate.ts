@@ -24,6 +24,8 @@ export function gate(schema: unknown): readonly SchemaProblem[] {
   const problems: SchemaProblem[] = [];
   let schemas = 0;
   let stopped = false;
+  let unevaluated = false;
+  const bareElses: At[] = [];
   const anchors = new Set<string>();
   const references: { readonly value: string; readonly at: At }[] = [];
   const report = (slug: SchemaProblem['slug'], at: At, message: string, hint?: string): void => {
@@ -43,6 +45,8 @@ export function gate(schema: unknown): readonly SchemaProblem[] {
       return;
     }
     if (typeof node['$anchor'] === 'string') anchors.add(node['$anchor']);
+    if ('unevaluatedProperties' in node) unevaluated = true;
+    if ('if' in node && 'else' in node && !saysSomething(node['then'])) bareElses.push([...at, 'else']);
     for (const [key, value] of Object.entries(node)) keyword(key, value, [...at, key], depth, at.length === 0);
   }
 
@@ -73,8 +77,13 @@ export function gate(schema: unknown): readonly SchemaProblem[] {
   }
 
   visit(schema, [], 0);
+  for (const at of unevaluated ? bareElses : []) report('schema_unsupported', at, 'else without then is not supported together with unevaluatedProperties', 'the validator would forget what if has evaluated: turn the condition round');
   for (const { value, at } of stopped || !isObject(schema) ? [] : references) {
     if (!refersToSchema(schema, value, anchors)) report('schema_invalid', at, `$ref ${JSON.stringify(value.slice(0, 80))} leads to no schema`);
   }
   return problems;
+}
+
+function saysSomething(schema: unknown): boolean {
+  return isObject(schema) && Object.keys(schema).length > 0;
 }
