@@ -183,6 +183,14 @@ t.test('for people: the verdict, every rule, changes, counters; control characte
   t.notMatch((await explain(example('code-host'), { url: 'https://api.github.com/\u001b[2J', format: 'human' })).output, '\u001b');
 });
 
+t.test('of a large policy, people see the rules of the host; JSON has all', async (t) => {
+  const rules = Array.from({ length: 30 }, (_, index) => `    - {name: r${index}, domains: [h${index < 28 ? index : 'x'}.example.com], methods: [GET]}\n`).join('');
+  const file = await policyFile('many.yaml', `- name: a\n  type: http\n  allow:\n${rules}`);
+  const { output } = await explain(file, { url: 'https://hx.example.com/', format: 'human' });
+  t.match(output, /tried:\n {2}✓ a \/ r28\n {2}· a \/ r29 .*\n {2}✗ 28 rules for other hosts/);
+  t.equal((await explained(file, { url: 'https://hx.example.com/' })).evaluation.length, 30);
+});
+
 t.test('as a command: exit codes, body and policy from standard input', async (t) => {
   const args = ['--method', 'POST', '--url', 'https://payments.example.com/v1/payments', '--header', json[0] ?? ''];
   const fromStdin = await runCli(['caps', 'explain', example('payments'), ...args, '--body', '@-', '--format', 'json'], {}, payment);

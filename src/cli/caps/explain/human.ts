@@ -1,4 +1,5 @@
 import type { PolicyRequest } from '../../../policy/compiled-policy.ts';
+import type { AllowRule } from '../../../policy/model.ts';
 import type { Screen } from '../../audit/table.ts';
 import { plain, tint } from '../../audit/table.ts';
 import { ceilingText, chargeOf } from './charges.ts';
@@ -19,7 +20,7 @@ export function humanJudgement(screen: Screen, judgement: Judgement, described: 
   const head = `${clean(described.method)} ${clean(described.url)}\n  by ${whoText(described)}\n`;
   if (judgement.decision === 'refused') return `${head}\n${tint(screen, 'red', 'deny')} ${judgement.reason}: refused before any rule is looked at (${judgement.refused})\n`;
   const first = judgement.evaluation.find(({ failed }) => failed === undefined)?.rule;
-  const rules = section('Rules, in the order they are tried', judgement.evaluation.map((one) => ruleLine(screen, one, first === one.rule, judgement.request.policy)));
+  const rules = section('Rules, in the order they are tried', ruleLines(screen, judgement.evaluation, first, judgement.request.policy));
   if (judgement.decision === 'deny') {
     const why = judgement.check === undefined ? 'the policy has no rules' : `the rule that got furthest stopped at ${judgement.check}`;
     return `${head}\n${tint(screen, 'red', 'deny')} ${judgement.reason}: ${why}\n${rules}`;
@@ -48,6 +49,16 @@ function whoText({ workspace: { id, orgId, role, environment }, taskId }: Descri
 
 function section(title: string, lines: readonly string[]): string {
   return lines.length === 0 ? '' : `\n${title}:\n${lines.join('\n')}\n`;
+}
+
+const otherHostsMax = 20;
+
+/** Rules for other hosts are listed while they are few: a large policy is about many hosts. */
+function ruleLines(screen: Screen, evaluation: readonly Evaluated[], won: AllowRule | undefined, request: PolicyRequest): readonly string[] {
+  const others = evaluation.filter(({ failed }) => failed?.check === 'domain').length;
+  if (others <= otherHostsMax) return evaluation.map((one) => ruleLine(screen, one, won === one.rule, request));
+  const near = evaluation.filter(({ failed }) => failed?.check !== 'domain');
+  return [...near.map((one) => ruleLine(screen, one, won === one.rule, request)), `  ${tint(screen, 'red', '✗')} ${others} rules for other hosts (--format json lists them)`];
 }
 
 function ruleLine(screen: Screen, { rule, failed }: Evaluated, won: boolean, request: PolicyRequest): string {
