@@ -12,6 +12,7 @@ import type { Serve, Work } from './serve.ts';
 import type { TunnelDeps, TunnelTarget } from './tunnel.ts';
 import { decideTunnel, openTunnel } from './tunnel.ts';
 import { upgradeFlow } from './upgrade-flow.ts';
+import type { Verdict } from './verdict.ts';
 import { refuse } from './verdict.ts';
 
 export type HandlerDeps = {
@@ -51,6 +52,10 @@ function dropBody(request: IncomingMessage): void {
     bytes += chunk.length;
     if (bytes > drainBytesMax) request.socket.destroy();
   });
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }
 
 /** The three kinds of requests that Node's parser gives: ordinary ones, upgrades, and CONNECT. */
@@ -110,21 +115,21 @@ export function createHandlers({ serve, flow, tunnel, own }: HandlerDeps, side: 
     const connection = side.connectionOf(socket);
     const seen = seenOf(request, { door: 'plain' });
     let target: TunnelTarget | undefined;
-    let failure: unknown;
+    let failure: Error | undefined;
     const verdict = door.door === 'plain'
-      ? await decideTunnel(request, tunnel.identify).catch((error: unknown) => { failure = error; return undefined; })
+      ? await decideTunnel(request, tunnel.identify).catch((error: unknown) => { failure = asError(error); return undefined; })
       : refuse('nested_connect', 400);
     if (verdict !== undefined && !('decision' in verdict)) target = verdict;
     if (target === undefined) {
       await answerAndClose(connection, seen, () => {
-        if (verdict === undefined || !('decision' in verdict)) throw failure;
-        return verdict;
+        if (failure !== undefined) throw failure;
+        return verdict as Verdict;
       });
       return;
     }
     connection.refused = true;
     await connection.answered;
-    const opened = await openTunnel(socket, head, target, tunnel).catch((error: unknown) => { failure = error; return undefined; });
+    const opened = await openTunnel(socket, head, target, tunnel).catch((error: unknown) => { failure = asError(error); return undefined; });
     const requests = opened === undefined ? 0 : await side.adopt(opened.socket, opened.door);
     if (requests > 0) return;
     const { attribution } = target;

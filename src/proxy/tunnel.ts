@@ -64,7 +64,7 @@ export async function openTunnel(socket: Duplex, head: Buffer, target: TunnelTar
   if (socket.destroyed) return undefined;
   if (head.length > 0) socket.unshift(head);
   socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
-  const secure = new TLSSocket(socket as never, { isServer: true, secureContext, ALPNProtocols: ['http/1.1'] });
+  const secure = new TLSSocket(socket, { isServer: true, secureContext, ALPNProtocols: ['http/1.1'] });
   const shaken = await new Promise<boolean>((resolve) => {
     const timer = setTimeout(() => resolve(false), handshakeTimeoutMs);
     secure.once('secure', () => resolve(true));

@@ -93,7 +93,7 @@ t.test('every package that is declared is used', async (t) => {
     const { bin } = JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')) as { bin?: string | Record<string, string> };
     const binaries = typeof bin === 'string' ? [name.split('/').at(-1) ?? name] : Object.keys(bin ?? {});
     const isCommand = binaries.some((binary) => new RegExp(`(^|[\\s'"/])${binary}($|[\\s'"])`, 'm').test(commands));
-    const isConfiguration = configured.includes(`'${name}'`) || (name.startsWith('@types/') && configured.includes(`"${name.slice('@types/'.length)}"`));
+    const isConfiguration = configured.includes(`'${name}'`) || (name.startsWith('@types/') && (configured.includes(`"${name.slice('@types/'.length)}"`) || imported.has(name.slice('@types/'.length))));
     t.ok(imported.has(name) || isCommand || isConfiguration, `${name} is imported, run or configured somewhere`);
   }
 });

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { Agent, request as httpsRequest } from 'node:https';
-import type { AgentOptions } from 'node:https';
 import { connect } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import type { TLSSocket } from 'node:tls';
@@ -146,7 +145,7 @@ t.test('the certificate can be fetched from the proxy itself', async (t) => {
 
 t.test('Node through the proxy, with nothing but a token and the CA', async (t) => {
   const harness = await startHarness(t, { caps: caps(443), send: async () => ({ failure: 'connect_failed', sent: false }) });
-  const agent = new Agent({ ca: harness.ca, keepAlive: true, proxyEnv: { HTTPS_PROXY: `http://agent:${await harness.token()}@127.0.0.1:${harness.port}` } } as AgentOptions);
+  const agent = new Agent({ ca: harness.ca, keepAlive: true, proxyEnv: { HTTPS_PROXY: `http://agent:${await harness.token()}@127.0.0.1:${harness.port}` } });
   const get = (path: string): Promise<number | undefined> => new Promise((resolve, reject) => {
     httpsRequest({ host: 'api.example.com', path, agent }, (response) => resolve(response.resume().statusCode)).on('error', reject).end();
   });

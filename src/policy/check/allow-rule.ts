@@ -19,7 +19,7 @@ type Place = { readonly capability: string; readonly index: number };
 export function checkAllowRule(node: DocumentNode, { capability, index }: Place, reporter: Reporter): AllowRule | undefined {
   const fields = openFields(node, 'an allow rule', shape, reporter);
   if (fields === undefined) return undefined;
-  const complete = fields.require('domains', 'methods');
+  const complete = fields.needs('domains', 'methods');
   const nameField = fields.string('name');
   const named = nameField === undefined ? !fields.has('name') : checkIdentifier(nameField, 'rule name', reporter);
   const name = nameField?.value;

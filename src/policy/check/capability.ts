@@ -18,7 +18,7 @@ export type CapabilityContext = { readonly names: Map<string, DocumentNode>; rea
 export function checkCapability(node: DocumentNode, { names, budget }: CapabilityContext, reporter: Reporter): Capability | undefined {
   const fields = openFields(node, 'a capability', { name: 'string', type: 'string', allow: 'list', transforms: 'list', budgets: 'map' }, reporter);
   if (fields === undefined || node.kind !== 'map') return undefined;
-  fields.require('name', 'type', 'allow');
+  fields.needs('name', 'type', 'allow');
   const name = checkName(fields, names, reporter);
   const typeField = fields.string('type');
   if (typeField !== undefined) enumOf(typeField, 'type', ['http'] as const, reporter);

@@ -26,7 +26,7 @@ export function checkCounters(list: ListNode | undefined, { capability }: { read
 function checkCounter(node: DocumentNode, capability: string, names: Map<string, DocumentNode>, reporter: Reporter): Counter | undefined {
   const fields = openFields(node, 'a counter', shape, reporter);
   if (fields === undefined) return undefined;
-  fields.require('name', 'source');
+  fields.needs('name', 'source');
   const name = checkName(fields, names, reporter);
   const sourceField = fields.string('source');
   const source = sourceField === undefined ? undefined : enumOf(sourceField, 'source', counterSources, reporter);

@@ -27,7 +27,7 @@ export type Fields = {
   map(key: string): MapNode | undefined;
   any(key: string): DocumentNode | undefined;
   /** Reports `missing_field` for each that is absent. True when all are there (with whatever type). */
-  require(...keys: readonly string[]): boolean;
+  needs(...keys: readonly string[]): boolean;
 };
 
 export function openFields(node: DocumentNode, what: string, shape: Shape, reporter: Reporter): Fields | undefined {
@@ -62,7 +62,7 @@ export function openFields(node: DocumentNode, what: string, shape: Shape, repor
     list: (key) => typed(key) as ListNode | undefined,
     map: (key) => typed(key) as MapNode | undefined,
     any: (key) => typed(key),
-    require(...keys) {
+    needs(...keys) {
       const missing = keys.filter((key) => node.get(key) === undefined);
       for (const key of missing) reporter.problem('missing_field', node, `${what} needs ${key}`);
       return missing.length === 0;

@@ -12,7 +12,7 @@ export type SchemaOfRule = CompiledSchema | 'broken' | undefined;
 export function checkMatch(node: DocumentNode, schema: SchemaOfRule, reporter: Reporter): AllowRule['match'] {
   const fields = openFields(node, 'match', { expr: 'string', requires_body: 'boolean' }, reporter);
   if (fields === undefined) return undefined;
-  fields.require('expr');
+  fields.needs('expr');
   const expr = fields.string('expr');
   const requiresBody = fields.has('requires_body') ? fields.boolean('requires_body') : false;
   if (expr === undefined || requiresBody === undefined) return undefined;

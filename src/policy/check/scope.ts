@@ -25,7 +25,7 @@ export function checkScope(fields: Fields, key: ScopeName, reporter: Reporter): 
   const node = fields.map(key);
   const scope = node === undefined ? undefined : openFields(node, `a ${key} scope`, { max: 'integer', ttl: 'string' }, reporter);
   if (scope === undefined) return undefined;
-  const complete = scope.require('max');
+  const complete = scope.needs('max');
   const amount = amountOf(scope, 'max', reporter);
   const field = scope.integer('max');
   const max = amount === undefined || field === undefined ? undefined : { field, amount };

@@ -29,7 +29,7 @@ const managed: ReadonlySet<string> = new Set([
 const header: Check = (node, context, reporter) => {
   const fields = openFields(node, 'a header transform', { name: 'string', action: 'string', value: 'string' }, reporter);
   if (fields === undefined) return undefined;
-  fields.require('name', 'action');
+  fields.needs('name', 'action');
   const name = fields.string('name');
   const valid = name !== undefined && token.test(name.value);
   if (name !== undefined && !valid) reporter.problem('header_name_invalid', name, `${shown(name.value)} is not a header name`, { hint: 'letters, digits and - (an RFC 7230 token)' });
@@ -45,7 +45,7 @@ const header: Check = (node, context, reporter) => {
 const path: Check = (node, context, reporter) => {
   const fields = openFields(node, 'a path transform', { action: 'string', pattern: 'string', value: 'string' }, reporter);
   if (fields === undefined) return undefined;
-  fields.require('action');
+  fields.needs('action');
   const action = actionOf(fields, ['replace', 'prefix'] as const, reporter);
   const value = valueOf(fields, 'required', reporter);
   const program = value === undefined ? undefined : compileValue(value, { phase: 'path', result: 'string' }, context, reporter);
@@ -63,7 +63,7 @@ const path: Check = (node, context, reporter) => {
 const query: Check = (node, context, reporter) => {
   const fields = openFields(node, 'a query transform', { action: 'string', key: 'string', value: 'string' }, reporter);
   if (fields === undefined) return undefined;
-  fields.require('action', 'key');
+  fields.needs('action', 'key');
   const action = actionOf(fields, ['set', 'remove'] as const, reporter);
   const key = keyOf(fields, reporter);
   const value = valueOf(fields, action === undefined ? undefined : action === 'remove' ? 'rejected' : 'required', reporter);
@@ -76,7 +76,7 @@ const query: Check = (node, context, reporter) => {
 const body: Check = (node, context, reporter) => {
   const fields = openFields(node, 'a body transform', { action: 'string', key: 'string', value: 'string' }, reporter);
   if (fields === undefined) return undefined;
-  fields.require('action');
+  fields.needs('action');
   const action = actionOf(fields, ['merge', 'prefix'] as const, reporter);
   const value = valueOf(fields, 'required', reporter);
   if (action === 'merge') {
@@ -96,7 +96,7 @@ const credentialCharactersMax = 256;
 const auth: Check = (node, _context, reporter) => {
   const fields = openFields(node, 'an auth transform', { credential: 'string', provider: 'string' }, reporter);
   if (fields === undefined) return undefined;
-  fields.require('credential', 'provider');
+  fields.needs('credential', 'provider');
   const credential = fields.string('credential');
   const named = credential !== undefined && credential.value.length <= credentialCharactersMax && /^[^\p{Cc}]+$/u.test(credential.value);
   if (credential !== undefined && !named) reporter.problem('invalid_identifier', credential, 'credential must be the name of a credential', { hint: `1 to ${credentialCharactersMax} characters, no control characters` });

@@ -118,7 +118,8 @@ export function exchange(pool: OriginPool, { dispatch, signal, onInterim, connec
       },
     };
 
-    const waiter = (given: Lease): void => {
+    const waiter = (given: Lease | undefined): void => {
+      if (given === undefined) return fail('connect_failed');
       lease = given;
       given.dispatch(dispatch, handler);
     };

@@ -20,6 +20,7 @@ const byCode: Readonly<Record<string, UpstreamFailure>> = {
   // The agent's body had another length than it announced, or ended early.
   UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'aborted',
   UND_ERR_ABORTED: 'aborted',
+  UND_ERR_DESTROYED: 'aborted',
 };
 
 /** How far a request had come: parts of it unwritten, wholly written, or its answer's head read. */

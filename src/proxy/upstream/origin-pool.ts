@@ -20,7 +20,8 @@ export type Lease = {
   release(reusable: boolean): void;
 };
 
-export type Waiter = (lease: Lease) => void;
+/** Undefined when the pool is being destroyed. */
+export type Waiter = (lease: Lease | undefined) => void;
 
 export type OriginPool = {
   /** Calls back at once when a connection is free or may be made, otherwise in turn. False when too many wait. */
@@ -47,6 +48,7 @@ export function createOriginPool(destination: Destination, trust: SecureContext,
   const waiters = new Set<Waiter>();
   const slot: SessionSlot = { session: undefined };
   let retired = false;
+  let destroyed = false;
 
   const drop = (connection: Connection): void => {
     if (!all.delete(connection)) return;
@@ -101,6 +103,10 @@ export function createOriginPool(destination: Destination, trust: SecureContext,
 
   return {
     acquire(waiter) {
+      if (destroyed) {
+        waiter(undefined);
+        return true;
+      }
       const connection = free.pop() ?? (all.size < limits.connectionsMax ? open() : undefined);
       if (connection !== undefined) give(connection, waiter);
       else if (waiters.size >= limits.waitingMax) return false;
@@ -114,7 +120,10 @@ export function createOriginPool(destination: Destination, trust: SecureContext,
     },
     destroy() {
       retired = true;
+      destroyed = true;
+      const left = [...waiters];
       waiters.clear();
+      for (const waiter of left) waiter(undefined);
       for (const connection of [...all]) drop(connection);
     },
     get connections() {

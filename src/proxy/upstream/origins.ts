@@ -17,6 +17,7 @@ export type Origins = {
  */
 export function createOrigins(trust: SecureContext, limits: PoolLimits & { readonly originsMax: number }): Origins {
   const pools = new Map<string, OriginPool>();
+  let destroyed = false;
   return {
     poolFor(scheme, host, port, resolved) {
       const key = `${scheme} ${host} ${port} ${resolved.key}`;
@@ -29,6 +30,8 @@ export function createOrigins(trust: SecureContext, limits: PoolLimits & { reado
         return found;
       }
       const pool = createOriginPool({ scheme, host, port, addresses: resolved.addresses }, trust, limits);
+      // Requests that come after the end find a pool that opens nothing.
+      if (destroyed) pool.destroy();
       pools.set(key, pool);
       const [oldest] = pools.size > limits.originsMax ? pools : [];
       if (oldest !== undefined) {
@@ -43,6 +46,7 @@ export function createOrigins(trust: SecureContext, limits: PoolLimits & { reado
       return { origins: pools.size, connections: sum((pool) => pool.connections), waiting: sum((pool) => pool.waiting) };
     },
     destroy() {
+      destroyed = true;
       for (const pool of [...pools.values()]) pool.destroy();
       pools.clear();
     },

@@ -34,7 +34,7 @@ type Sarif = {
   $schema: string;
   runs: { tool: { driver: { name: string; semanticVersion: string; rules: { id: string; shortDescription: { text: string }; defaultConfiguration: { level: string } }[] } }; columnKind: string; invocations: { executionSuccessful: boolean; toolExecutionNotifications: unknown[] }[]; results: Result[] }[];
 };
-const sarif = (...[files, unreadable = []]: [files: Parameters<typeof sarifReport>[0], unreadable?: string[]]): Sarif => JSON.parse(sarifReport(files, { version: '1.2.3', unreadable }, '/work')) as Sarif;
+const sarif = (...[files, unreadable = []]: [files: Parameters<typeof sarifReport>[0], unreadable?: string[]]): Sarif => JSON.parse(sarifReport(files, { version: '1.2.3', unreadable }, '/srv')) as Sarif;
 
 t.test('sarif 2.1.0: every result points to its rule, its file and its place', async (t) => {
   const log = sarif([check(wrong), many]);
@@ -69,11 +69,11 @@ t.test('sarif: without problems, and with files that could not be read', async (
 });
 
 t.test('sarif: addresses are relative to the working directory', async (t) => {
-  t.equal(artifactUri('./a/b.yaml', '/work'), 'a/b.yaml');
-  t.equal(artifactUri('/work/a b#c%é.yaml', '/work'), 'a%20b%23c%25%C3%A9.yaml');
-  t.equal(artifactUri('..a.yaml', '/work'), '..a.yaml', 'a name that begins with dots is no way out');
-  t.equal(artifactUri('../x.yaml', '/work'), pathToFileURL(resolve('/x.yaml')).href);
-  t.equal(artifactUri('-', '/work'), 'stdin');
+  t.equal(artifactUri('./a/b.yaml', '/srv'), 'a/b.yaml');
+  t.equal(artifactUri('/srv/a b#c%é.yaml', '/srv'), 'a%20b%23c%25%C3%A9.yaml');
+  t.equal(artifactUri('..a.yaml', '/srv'), '..a.yaml', 'a name that begins with dots is no way out');
+  t.equal(artifactUri('../x.yaml', '/srv'), pathToFileURL(resolve('/x.yaml')).href);
+  t.equal(artifactUri('-', '/srv'), 'stdin');
 });
 
 t.test('github: one command a problem, its text escaped', async (t) => {

@@ -72,7 +72,9 @@ export async function rawUpstream(t: Teardown, onRequest: (socket: Socket, head:
       for (let end = pending.indexOf('\r\n\r\n'); end !== -1; end = pending.indexOf('\r\n\r\n')) {
         const head = pending.slice(0, end + 4);
         pending = pending.slice(end + 4);
-        if (/^[A-Z]+ [^ ]+ HTTP\/1\.1\r\n/.test(head)) onRequest(socket, head);
+        // A body before it is skipped.
+        const at = head.search(/(?:GET|HEAD|POST|PUT) [^ ]+ HTTP\/1\.1\r\n/);
+        if (at !== -1) onRequest(socket, head.slice(at));
       }
     });
     onConnection(socket);

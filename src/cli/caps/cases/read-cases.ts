@@ -36,7 +36,7 @@ function listOf(root: DocumentNode, reporter: Reporter): readonly PolicyCase[] {
 function readCase(node: DocumentNode, names: Set<string>, reporter: Reporter): readonly PolicyCase[] {
   const fields = openFields(node, 'a case', shape, reporter);
   if (fields === undefined) return [];
-  fields.require('name', 'request', 'expect');
+  fields.needs('name', 'request', 'expect');
   const name = fields.string('name');
   if (name?.value === '') reporter.problem('wrong_type', name, 'a case needs a name that says what it is about');
   else if (name !== undefined && names.has(name.value)) reporter.problem('duplicate_name', name, `two cases have the name ${shown(name.value)}`);

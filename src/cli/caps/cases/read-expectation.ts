@@ -18,7 +18,7 @@ const onlyWith: Readonly<Record<string, 'allow' | 'deny'>> = { reason: 'deny', c
 /** `{decision: deny, reason?, check?, refused?}` or `{decision: allow, capability?, rule?, sent?, transforms_failed?, counters?}`. */
 export function readExpectation(node: DocumentNode, reporter: Reporter): Expectation | undefined {
   const fields = openFields(node, 'expect', shape, reporter);
-  if (fields === undefined || !fields.require('decision')) return undefined;
+  if (fields === undefined || !fields.needs('decision')) return undefined;
   const written = fields.string('decision');
   const decision = written === undefined ? undefined : enumOf(written, 'decision', ['allow', 'deny'], reporter);
   if (decision === undefined) return undefined;

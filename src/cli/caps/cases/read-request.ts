@@ -13,7 +13,7 @@ const workspaceShape: Shape = { id: 'string', org_id: 'string', role: 'string', 
 /** `{method, url, headers?, body? | json?, workspace?, task?}`. Undefined, with problems, where it describes no request. */
 export function readRequest(node: DocumentNode, reporter: Reporter): DescribedRequest | undefined {
   const fields = openFields(node, 'a request', shape, reporter);
-  if (fields === undefined || !fields.require('method', 'url')) return undefined;
+  if (fields === undefined || !fields.needs('method', 'url')) return undefined;
   const method = fields.string('method');
   const url = fields.string('url');
   const wrongMethod = method === undefined ? undefined : methodComplaint(method.value);
