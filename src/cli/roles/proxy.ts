@@ -119,7 +119,6 @@ export async function startProxyRole(settings: Settings, log: Logger = createLog
       workspaces: workspaces.registry,
       send: upstream.send,
       mint: ({ workspace }, credential, provider) => broker.mint({ orgId: workspace.orgId, workspaceId: workspace.id }, credential, provider),
-      checks: { invalidations: workspaces.check },
     });
     listeners = [proxy.url, proxy.adminUrl].map((url) => ({ host: settings.host, port: Number(new URL(url).port) }));
     const { recovered } = journal.stats();
