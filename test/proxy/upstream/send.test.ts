@@ -81,6 +81,7 @@ t.test('answers that two readers could end at two places, and other broken ones'
     'HTTP/2': 'HTTP/2.5 200 OK\r\nContent-Length: 2\r\n\r\nok',
     'a status of two digits': 'HTTP/1.1 20 OK\r\nContent-Length: 2\r\n\r\nok',
     'a switch nobody asked for': 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n',
+    'a 100 nobody asked for': `HTTP/1.1 100 Continue\r\n\r\n${plain}`,
     'a bare switch': 'HTTP/1.1 101 Switching Protocols\r\n\r\n',
     'endless headers': `HTTP/1.1 200 OK\r\n${'X-Filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n'.repeat(3000)}\r\n`,
   };
