@@ -9,6 +9,7 @@ import { registerImport } from './import/register.ts';
 import { endWithoutReader } from './lost-reader.ts';
 import { registerMigrate } from './migrate.ts';
 import { registerOrg } from './org.ts';
+import { registerPolicy } from './policy.ts';
 import { registerRoles } from './roles/register.ts';
 import { registerToken } from './token.ts';
 import { registerTrust } from './trust/register.ts';
@@ -33,6 +34,7 @@ registerToken(program);
 registerImport(program);
 registerAudit(program);
 registerCaps(program, version);
+registerPolicy(program);
 registerTrust(program);
 
 try {

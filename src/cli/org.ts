@@ -14,6 +14,7 @@ import { readDevFile } from './dev-file.ts';
 import type { Stores } from './stores.ts';
 import { openStores } from './stores.ts';
 import { isStackDir } from './up/data-dir.ts';
+import { sharedSecretIn } from './up/keys.ts';
 
 /** An empty variable is as good as none, as for every setting. */
 export function environmentNamesStores(): boolean {
@@ -29,13 +30,15 @@ export function stackSettings(dataDir: string): Settings {
   if (dev === undefined && !environmentNamesStores() && isStackDir(resolve(dataDir))) {
     throw new Error(`the stack in ${dataDir} is not up; start it with: scripts/customhouse up --data-dir ${dataDir}`);
   }
-  return readSettings(dev === undefined ? process.env : { ...process.env, POSTGRES_URL: dev.postgres_url, REDIS_URL: dev.redis_url, CLICKHOUSE_URL: dev.clickhouse_url });
+  if (dev === undefined) return readSettings();
+  const sealingKey = sharedSecretIn(resolve(dataDir), 'secrets-key');
+  return readSettings({ ...process.env, POSTGRES_URL: dev.postgres_url, REDIS_URL: dev.redis_url, CLICKHOUSE_URL: dev.clickhouse_url, ...(sealingKey === undefined ? {} : { SECRETS_KEY: sealingKey }) });
 }
 
 const retentionDaysMax = 3653;
 const nameLengthMax = 200;
 
-async function withStores(dataDir: string, work: (stores: Stores) => Promise<unknown>): Promise<void> {
+export async function withStores(dataDir: string, work: (stores: Stores) => Promise<unknown>): Promise<void> {
   const stores = openStores(stackSettings(dataDir));
   try {
     console.log(JSON.stringify(await work(stores)));
@@ -63,7 +66,7 @@ const listColumns: readonly Column[] = [
 ];
 
 /** For commands that change something of an org: the id, once it is known to be one. */
-async function knownOrg(stores: Stores, id: string): Promise<string> {
+export async function knownOrg(stores: Stores, id: string): Promise<string> {
   if (!isUuid(id) || (await stores.orgs.orgById(id)) === undefined) throw new Error(`--org: no org ${id} (customhouse org list shows them)`);
   return id;
 }

@@ -4,6 +4,7 @@ import { createInvalidationPublisher } from '../queue/invalidations.ts';
 import { createAgentRoleStore } from '../store/pg/agent-roles.ts';
 import { createApiKeyStore } from '../store/pg/api-keys.ts';
 import { connectPostgres } from '../store/pg/connect.ts';
+import { createCredentialStore } from '../store/pg/credentials.ts';
 import { createMembershipStore } from '../store/pg/memberships.ts';
 import { createOrgStore } from '../store/pg/orgs.ts';
 import { createOutbox } from '../store/pg/outbox.ts';
@@ -21,6 +22,7 @@ export type Stores = {
   workspaces: ReturnType<typeof createWorkspaceStore>;
   policies: ReturnType<typeof createWorkspacePolicyStore>;
   secrets: ReturnType<typeof createSecretStore>;
+  credentials: ReturnType<typeof createCredentialStore>;
   close: () => Promise<void>;
 };
 
@@ -47,6 +49,7 @@ export function openStores(settings: Pick<Settings, 'postgresUrl' | 'redisUrl' |
     workspaces: createWorkspaceStore(deps),
     policies: createWorkspacePolicyStore(changes),
     secrets: createSecretStore(changes),
+    credentials: createCredentialStore(changes),
     close: async () => {
       await invalidations.close();
       await sql.end({ timeout: 5 });

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { settingTable } from '../../config/settings.ts';
 import { jwksFile, readSharedSecret } from './keys.ts';
 import type { Ports } from './ports.ts';
 
@@ -11,6 +12,7 @@ export type StoreUrls = { readonly postgres: string; readonly redis: string; rea
  */
 export function roleEnvironment(dataDir: string, ports: Ports, urls: StoreUrls): Record<string, string> {
   return {
+    ...settingsOfEnvironment(),
     CUSTOMHOUSE_ENV: process.env['CUSTOMHOUSE_ENV'] ?? 'development',
     INSTANCE_NAME: 'local',
     HOST: '127.0.0.1',
@@ -31,6 +33,12 @@ export function roleEnvironment(dataDir: string, ports: Ports, urls: StoreUrls):
     REDIS_URL: urls.redis,
     CLICKHOUSE_URL: urls.clickhouse,
   };
+}
+
+/** The settings that whoever runs `up` has set; the sealing key is the stack's own, and the api role's alone. */
+function settingsOfEnvironment(): Record<string, string> {
+  const names = Object.values(settingTable).map(({ env }) => env).filter((name) => name !== settingTable.secretsKey.env);
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
 }
 
 /** What the api role gets besides. Nobody else holds the key that secrets are sealed with, the proxy least of all. */

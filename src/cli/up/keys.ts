@@ -51,3 +51,8 @@ export function ensureSharedSecret(dataDir: string, name: SharedSecret): void {
 export function readSharedSecret(dataDir: string, name: SharedSecret): string {
   return readFileSync(secretFile(dataDir, name), 'utf8').trim();
 }
+
+/** The same for a command: undefined where the stack's directory holds none. */
+export function sharedSecretIn(dataDir: string, name: SharedSecret): string | undefined {
+  return existsSync(secretFile(dataDir, name)) ? readSharedSecret(dataDir, name) : undefined;
+}
