@@ -19,6 +19,8 @@ const carriageReturn = 13;
 const lineFeed = 10;
 const space = 32;
 const colon = 58;
+/** The longest field name that matters, and what stands behind it: only that tells `event` from `events`. */
+const fieldNameBytes = 6;
 const bom = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
@@ -28,7 +30,7 @@ const bom = Buffer.from([0xef, 0xbb, 0xbf]);
  */
 export function createSseReader(eventBytesMax: number, onEvent: (event: SseEvent) => void): SseReader {
   /** The beginning of a line whose end has not come yet. */
-  const line = new ByteBuffer(eventBytesMax + bom.length);
+  const line = new ByteBuffer(Math.max(eventBytesMax, fieldNameBytes) + bom.length);
   let firstLine = true;
   let afterCarriageReturn = false;
   let endBytes = 0;
@@ -108,8 +110,8 @@ function emptyEvent(): OpenEvent {
 
 /** `id`, `retry`, comments and unknown fields say nothing to a counter. */
 function fieldOf(bytes: Buffer, start: number): 'data' | 'event' | undefined {
-  const nameEnd = bytes.subarray(0, start + 6).indexOf(colon, start);
-  const name = bytes.toString('latin1', start, nameEnd === -1 ? Math.min(bytes.length, start + 6) : nameEnd);
+  const nameEnd = bytes.subarray(0, start + fieldNameBytes).indexOf(colon, start);
+  const name = bytes.toString('latin1', start, nameEnd === -1 ? Math.min(bytes.length, start + fieldNameBytes) : nameEnd);
   return name === 'data' || name === 'event' ? name : undefined;
 }
 

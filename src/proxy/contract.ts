@@ -1,3 +1,4 @@
+import type { Secret } from '../kernel/secret.ts';
 import type { CompiledPolicy } from '../policy/compiled-policy.ts';
 import type { CompiledSchema } from '../policy/schema/contract.ts';
 import type { HeaderField } from '../transforms/contract.ts';
@@ -7,8 +8,8 @@ export type DoorContext =
   | { readonly door: 'plain' }
   /** Inside a terminated CONNECT. `host` and `port` are the canonical CONNECT target; the token came with the CONNECT. */
   | { readonly door: 'tunnel'; readonly host: string; readonly port: number; readonly sni: string | undefined; readonly connectHeaders: readonly string[] }
-  /** Transparent TLS: the name comes from SNI, or from the synthetic address a denied name was given. */
-  | { readonly door: 'transparent'; readonly host: string; readonly port: number };
+  /** Transparent TLS: the name comes from SNI, or from the synthetic address a denied name was given. `token` is that of the client's address. */
+  | { readonly door: 'transparent'; readonly host: string; readonly port: number; readonly token: Secret | undefined };
 
 /**
  * One request in the only form that decision, row and bytes are made from (design 1, promise 3). ASCII host in lower case without trailing

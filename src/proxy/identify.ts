@@ -1,5 +1,6 @@
 import { systemUser } from '../events/event.ts';
 import { isUuid } from '../kernel/ids.ts';
+import type { Secret } from '../kernel/secret.ts';
 import type { ActiveWorkspace, WorkspaceRegistry } from './contract.ts';
 import { presentedToken } from './presented-token.ts';
 import type { Attribution, Verdict } from './verdict.ts';
@@ -16,15 +17,17 @@ export type VerifyCapability = (token: string) => Promise<VerifiedCapability | u
 
 /** Who asks: the workspace as this request will see it to its end. */
 export type Identified = { readonly workspace: ActiveWorkspace; readonly attribution: Attribution; readonly taskId: string };
-export type Identify = (headers: readonly string[]) => Promise<Identified | Verdict>;
+/** `source` counts where the headers show no token at all: never in the place of one that is bad. */
+export type Identify = (headers: readonly string[], source?: Secret) => Promise<Identified | Verdict>;
 
 /** Columns that take these values hold at most this much (src/events/schema.ts). */
 const idCharactersMax = 512;
 
 /** The early admission gate (contract 6.3, phase `request_headers`): no token, a bad token, a workspace this proxy cannot activate. */
 export function createIdentify({ verify, workspaces }: { readonly verify: VerifyCapability; readonly workspaces: Pick<WorkspaceRegistry, 'get'> }): Identify {
-  return async function identify(headers) {
-    const presented = presentedToken(headers);
+  return async function identify(headers, source) {
+    const shown = presentedToken(headers);
+    const presented = shown.kind === 'none' && source !== undefined ? { kind: 'token' as const, token: source.reveal() } : shown;
     if (presented.kind === 'none') return deny('no_token', platformAttribution);
     if (presented.kind === 'ambiguous') return deny('invalid_token', platformAttribution, { ambiguous: true });
     const claims = await verify(presented.token);

@@ -37,7 +37,7 @@ export type Asked = {
 
 /** One request from its headers to the moment it may leave (design 10): who asks, what is asked, whether, at what price, in which form. */
 export async function prepare({ request, door, exchange, askForBody }: Asked, deps: PrepareDeps): Promise<Verdict | Prepared> {
-  const identified = await deps.identify(door.door === 'tunnel' ? [...door.connectHeaders, ...request.rawHeaders] : request.rawHeaders);
+  const identified = await deps.identify(door.door === 'tunnel' ? [...door.connectHeaders, ...request.rawHeaders] : request.rawHeaders, door.door === 'transparent' ? door.token : undefined);
   if ('decision' in identified) return identified;
   const { workspace, attribution } = identified;
   const canonical = canonicalRequest({ method: request.method ?? '', target: request.url ?? '', httpVersion: request.httpVersion, rawHeaders: request.rawHeaders }, door);

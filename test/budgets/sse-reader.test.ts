@@ -54,6 +54,8 @@ t.test('what is over the bound is read over, and said', async (t) => {
   t.strictSame(shown(`data:${x(15)}`, 20), []);
   t.strictSame(shown(`:${x(100)}`, 20), []);
   t.strictSame(shown(`\uFEFFdata:${x(15)}\n\n`, 20), [['message', x(15)]], 'a BOM does not count');
+  const cut = Buffer.from('\uFEFFevents\ndata\n\n');
+  t.strictSame(read(cut, Array.from(cut.keys()), 5), read(cut, [], 5), 'a bound shorter than the name of a field');
 });
 
 t.test('an endless line, byte by byte, keeps no more than the bound', async (t) => {

@@ -25,8 +25,8 @@ export type AnswerDeps = {
   /** Undefined for an address no workspace is known for; a rejection is answered SERVFAIL. */
   readonly workspaceOf: (clientAddress: string) => Promise<DnsClient | undefined>;
   readonly resolve: Resolve;
-  /** Whether the upstream leg would connect to an address a name resolved to (design 10). One that it would not is never given out. */
-  readonly mayConnect: (address: string) => boolean;
+  /** Whether the upstream leg would connect to an address that the name resolved to (design 10). One that it would not is never given out. */
+  readonly mayConnect: (address: string, name: string) => boolean;
   readonly addresses: SyntheticAddresses;
   /** Rejects when the row is not written: then the query counts as undecided and gets SERVFAIL. */
   readonly record: (row: EmittedEvent) => Promise<void>;
@@ -62,7 +62,7 @@ export function createAnswerQuery(deps: AnswerDeps): AnswerQuery {
     const outcome = await deps.resolve(name, type).catch((error: unknown) => failureOf(error, deps.onFault));
     const found = typeof outcome === 'string' ? undefined : outcome;
     // One address is enough to refuse all (as when connecting): a client told only the others would come to the first by asking again.
-    const reachable = found === undefined || found.addresses.every((address) => deps.mayConnect(address) && !deps.addresses.owns(address));
+    const reachable = found === undefined || found.addresses.every((address) => deps.mayConnect(address, name) && !deps.addresses.owns(address));
     const failure = typeof outcome === 'string' ? outcome : reachable ? undefined : 'address_refused';
     await deps.record(lookupRow({
       attribution: client.attribution, name, type,

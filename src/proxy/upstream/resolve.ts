@@ -35,7 +35,7 @@ const failureTtlMs = 1000;
 const entriesMax = 4096;
 const addressesMax = 16;
 /** Names that only metadata services answer to (attacks 36), wherever they point. */
-const metadataNames: ReadonlySet<string> = new Set(['metadata.google.internal', 'metadata.goog', 'instance-data.ec2.internal', 'instance-data']);
+export const metadataNames: ReadonlySet<string> = new Set(['metadata.google.internal', 'metadata.goog', 'instance-data.ec2.internal', 'instance-data']);
 
 /**
  * Resolves a host once and vets every address it has (design 10, attacks 32 to 41): one that is not public refuses the host, so that a
