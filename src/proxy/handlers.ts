@@ -48,10 +48,13 @@ export function seenOf(request: IncomingMessage, door: DoorContext): SeenRequest
 function dropBody(request: IncomingMessage): void {
   let bytes = 0;
   request.on('error', ignore);
+  // It may have been on its way upstream, and paused because nobody took it there any more.
+  request.unpipe();
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
     if (bytes > drainBytesMax) request.socket.destroy();
   });
+  request.resume();
 }
 
 function asError(error: unknown): Error {

@@ -230,3 +230,16 @@ t.test('HEAD and empty answers have no body, and their rows come before their he
   t.match(await ask('GET /v1/x'), /^HTTP\/1\.1 204 [^]*\r\n\r\n$/);
   t.equal((await harness.rows()).length, 2);
 });
+
+t.test('an upstream that answers before it has the whole body: the rest is dropped, and the connection serves the next request', async (t) => {
+  const upstream = await startUpstream(t);
+  const harness = await startHarness(t, {
+    caps: `- name: demo\n  type: http\n  allow: [{name: api, domains: ["api.example.com:${upstream.port}"], methods: [GET, POST], allow_insecure: true}]\n`,
+    send: async () => ({ failure: 'connect_failed', sent: false }),
+  });
+  const auth = `Host: api.example.com:${upstream.port}\r\nProxy-Authorization: Bearer ${await harness.token()}\r\n`;
+  const body = 'x'.repeat(400_000);
+  const client = new RawClient(harness.port).send(`POST http://api.example.com:${upstream.port}/a HTTP/1.1\r\n${auth}Content-Length: ${body.length}\r\n\r\n${body}GET http://api.example.com:${upstream.port}/b HTTP/1.1\r\n${auth}Connection: close\r\n\r\n`);
+  t.equal((await client.closed).match(/HTTP\/1\.1 502 /g)?.length, 2);
+  t.strictSame((await harness.rows()).map(({ path }) => path).sort(), ['/a', '/b']);
+});
