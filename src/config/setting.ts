@@ -30,6 +30,12 @@ export function asInteger(min: number, max: number): Parser<number> {
   };
 }
 
+/** 0 is off. */
+export const asPortOrOff: Parser<number | undefined> = (text) => {
+  const port = asInteger(0, 65_535)(text);
+  return port === 0 ? undefined : port;
+};
+
 export function asOneOf<const T extends string>(...values: T[]): Parser<T> {
   return (text) => {
     const found = values.find((value) => value === text);

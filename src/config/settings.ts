@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { inspect } from 'node:util';
 import type { Parser, Setting } from './setting.ts';
-import { SettingError, asInteger, asLongText, asOneOf, asSealingKeys, asText, asUrl } from './setting.ts';
+import { SettingError, asInteger, asLongText, asOneOf, asPortOrOff, asSealingKeys, asText, asUrl } from './setting.ts';
 
 function setting<T>(env: string, parse: Parser<T>, fallback: string, doc: string, secret = false): Setting<T> {
   return { env, parse, fallback, doc, secret };
@@ -26,6 +26,8 @@ export const settingTable = {
   host: setting('HOST', asText, '127.0.0.1', 'Address that the HTTP listeners bind'),
   apiPort: setting('API_PORT', port, '8080', 'Port of the control plane API'),
   proxyPort: setting('PROXY_PORT', port, '8081', 'Port of the explicit proxy'),
+  proxyTransparentPort: setting('PROXY_TRANSPARENT_PORT', asPortOrOff, '0', 'Port of transparent TLS, where connections to port 443 are led whose clients know of no proxy; 0 is off'),
+  proxyDnsPort: setting('PROXY_DNS_PORT', asPortOrOff, '0', 'Port of the DNS door, UDP and TCP; 0 is off'),
   proxyAdminPort: setting('PROXY_ADMIN_PORT', port, '8082', 'Port of the proxy role for /healthz, /readyz and /metrics'),
   workerAdminPort: setting('WORKER_ADMIN_PORT', port, '8083', 'Port of the worker role for /healthz, /readyz and /metrics'),
   internalHost: setting('INTERNAL_HOST', asText, '127.0.0.1', 'Address that the internal API of the api role binds; only proxies may reach it'),
@@ -72,7 +74,9 @@ export const settingTable = {
   proxyWorkspaceIdleMs: setting('PROXY_WORKSPACE_IDLE_MS', ms, '900000', 'Time without a request after which a proxy forgets a workspace, in ms'),
   proxyWorkspacesMax: setting('PROXY_WORKSPACES_MAX', asInteger(1, 1_000_000), '10000', 'Workspaces one proxy holds; beyond it the longest unused one is forgotten'),
   proxyBodyBytesMax: setting('PROXY_BODY_BYTES_MAX', asInteger(1024, 1024 * MiB), String(10 * MiB), 'Largest request body that a rule or transform may inspect, in bytes; larger ones are denied, others stream without a limit'),
-  proxyHandshakeTimeoutMs: setting('PROXY_HANDSHAKE_TIMEOUT_MS', ms, '10000', 'Longest time for a TLS handshake inside a tunnel, in ms'),
+  proxyHandshakeTimeoutMs: setting('PROXY_HANDSHAKE_TIMEOUT_MS', ms, '10000', 'Longest time for a TLS handshake inside a tunnel or of transparent TLS, in ms'),
+  proxySources: setting('PROXY_SOURCES', asText, '', 'Whose lookups and transparent connections come from which address: comma-separated ADDRESS=CAPABILITY_TOKEN; a request that shows a token counts by that', true),
+  proxyDnsServers: { ...setting('PROXY_DNS_SERVERS', asText, '', 'DNS servers that admitted names are looked up at: comma-separated addresses, with :port where it is not 53'), fallbackDoc: 'those of resolv.conf' },
   budgetRenewMs: setting('BUDGET_RENEW_MS', ms, '20000', 'Pause between two renewals of what a running request holds of its budgets, in ms; a hold ends after three'),
   meterDocumentBytesMax: setting('METER_DOCUMENT_BYTES_MAX', asInteger(1024, 1024 * MiB), String(10 * MiB), 'Largest response document a counter reads, in bytes; a larger one takes the failure charge'),
   meterEventBytesMax: setting('METER_EVENT_BYTES_MAX', asInteger(1024, 64 * MiB), String(MiB), 'Largest server-sent event a counter reads, in bytes'),

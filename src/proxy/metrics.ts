@@ -8,10 +8,16 @@ export type ProxyMetrics = {
   readonly unrecorded: () => void;
 };
 
-type Sources = { readonly journal: Pick<Journal, 'stats'>; readonly connections: () => number; readonly openRequests: () => number };
+type Sources = {
+  readonly journal: Pick<Journal, 'stats'>;
+  readonly connections: () => number;
+  readonly openRequests: () => number;
+  readonly transparentConnections: () => number;
+  readonly dns: { readonly openQueries: () => number; readonly connections: () => number; readonly names: () => number };
+};
 
 /** Metrics of the proxy role. Gauges are read from their source when they are asked for. */
-export function createProxyMetrics({ journal, connections, openRequests }: Sources): ProxyMetrics {
+export function createProxyMetrics({ journal, connections, openRequests, transparentConnections, dns }: Sources): ProxyMetrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -22,6 +28,10 @@ export function createProxyMetrics({ journal, connections, openRequests }: Sourc
   };
   gauge('customhouse_proxy_connections', 'Client connections', connections);
   gauge('customhouse_proxy_open_requests', 'Requests whose row is not written yet', openRequests);
+  gauge('customhouse_proxy_transparent_connections', 'Connections of transparent TLS, also before the end of their handshake', transparentConnections);
+  gauge('customhouse_proxy_dns_open_queries', 'DNS queries not answered yet', dns.openQueries);
+  gauge('customhouse_proxy_dns_connections', 'TCP connections of the DNS door', dns.connections);
+  gauge('customhouse_proxy_dns_synthetic_names', 'Denied names that have a synthetic address', dns.names);
   gauge('customhouse_journal_unconfirmed_rows', 'Rows accepted and not yet confirmed as stored', () => journal.stats().rows);
   gauge('customhouse_journal_unconfirmed_batches', 'Sealed batches not yet confirmed as stored', () => journal.stats().batches);
   gauge('customhouse_journal_disk_bytes', 'Bytes of all files of the journal', () => journal.stats().diskBytes);

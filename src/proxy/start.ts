@@ -9,12 +9,15 @@ import type { AdminServer, Check } from '../kernel/admin-server.ts';
 import { startAdminServer } from '../kernel/admin-server.ts';
 import type { Logger } from '../kernel/log.ts';
 import { throttledErrors } from '../kernel/log.ts';
+import type { SyntheticAddresses } from './dns/synthetic-addresses.ts';
 import { createFrontDoor } from './front-door.ts';
 import type { WorkspaceRegistry } from './contract.ts';
 import type { VerifyCapability } from './identify.ts';
 import { createIdentify } from './identify.ts';
 import { createProxyMetrics } from './metrics.ts';
 import type { ProxyMetrics } from './metrics.ts';
+import type { OtherDoorSettings, OtherDoors } from './other-doors.ts';
+import { openOtherDoors } from './other-doors.ts';
 import { createOwnRequests } from './own-requests.ts';
 import { createRecorder } from './recorder.ts';
 import type { RewriteDeps } from './rewrite.ts';
@@ -26,7 +29,7 @@ import { rememberVerified } from './verified-tokens.ts';
 
 export type ProxySettings = Pick<Settings, 'environment' | 'host' | 'proxyPort' | 'proxyAdminPort' | 'retentionDays' | 'shutdownMs'
   | 'proxyConnectionsMax' | 'proxyRequestsMax' | 'proxyHeaderBytesMax' | 'proxyRequestTimeoutMs' | 'proxyIdleTimeoutMs' | 'proxyBodyBytesMax' | 'proxyHandshakeTimeoutMs'
-  | 'budgetRenewMs' | 'meterDocumentBytesMax' | 'meterEventBytesMax'>;
+  | 'budgetRenewMs' | 'meterDocumentBytesMax' | 'meterEventBytesMax'> & OtherDoorSettings;
 
 /** Parts the proxy may not reach for itself (ARCHITECTURE.md, layers); src/cli/roles/proxy.ts makes them. */
 export type ProxyParts = {
@@ -37,6 +40,8 @@ export type ProxyParts = {
   readonly send: UpstreamSend;
   readonly authority: Authority;
   readonly mint: RewriteDeps['mint'];
+  /** Addresses that denied names get. The upstream leg refuses them; a workspace that goes gives its own up. */
+  readonly addresses: SyntheticAddresses;
   readonly log: Pick<Logger, 'error'>;
   /** Dependencies whose failure makes the proxy unready, beyond the journal. */
   readonly checks?: Readonly<Record<string, Check>>;
@@ -46,6 +51,9 @@ export type Proxy = {
   /** Of the explicit proxy, `http://host:port`. */
   readonly url: string;
   readonly adminUrl: string;
+  /** Ports of the doors that are on, besides the explicit proxy. */
+  readonly transparentPort: number | undefined;
+  readonly dnsPort: number | undefined;
   readonly metrics: ProxyMetrics;
   /** Stops accepting, finishes what runs (at most `timeoutMs`); the journal stays open for the caller to seal, ship and close. Call it once. */
   readonly stop: (timeoutMs?: number) => Promise<void>;
@@ -62,7 +70,7 @@ async function listen(server: Server, port: number, host: string): Promise<strin
 }
 
 /** Runs the proxy's listeners. Rejects when a port cannot be bound; then nothing is left running. */
-export async function startProxy(settings: ProxySettings, { journal, verify, workspaces, budgets, send, authority, mint, log, checks = {} }: ProxyParts): Promise<Proxy> {
+export async function startProxy(settings: ProxySettings, { journal, verify, workspaces, budgets, send, authority, mint, addresses, log, checks = {} }: ProxyParts): Promise<Proxy> {
   const logUnrecorded = throttledErrors(log, 'request refused: its row could not be written');
   const record = createRecorder({
     journal,
@@ -103,7 +111,12 @@ export async function startProxy(settings: ProxySettings, { journal, verify, wor
     },
     onFault: throttledErrors(log, 'answer could not be sent'),
   });
-  const metrics = createProxyMetrics({ journal, connections: door.connections, openRequests: open });
+  let others: OtherDoors | undefined;
+  const metrics = createProxyMetrics({
+    journal, connections: door.connections, openRequests: open,
+    transparentConnections: () => others?.transparent?.connections() ?? 0,
+    dns: { openQueries: () => others?.dns?.open() ?? 0, connections: () => others?.dns?.connections() ?? 0, names: () => addresses.names },
+  });
 
   /** Clears by itself: an unready proxy gets no requests that could show that it works again. */
   function journalCheck(): string | undefined {
@@ -116,18 +129,27 @@ export async function startProxy(settings: ProxySettings, { journal, verify, wor
     admin = await startAdminServer({ host: settings.host, port: settings.proxyAdminPort, registry: metrics.registry, checks: { journal: journalCheck, ...checks } });
     const url = await listen(door.server, settings.proxyPort, settings.host);
     door.server.on('error', throttledErrors(log, 'proxy listener'));
+    others = await openOtherDoors(settings, {
+      serve, identify, addresses,
+      adopt: door.adopt, record: record.row, leafFor: authority.leafFor,
+      onFault: throttledErrors(log, 'transparent or DNS door'),
+    });
+    const opened = others;
     const adminUrl = admin.url;
     const closeAdmin = admin.close.bind(admin);
     return {
       url,
       adminUrl,
+      transparentPort: opened.transparent?.port,
+      dnsPort: opened.dns?.port,
       metrics,
       async stop(timeoutMs = settings.shutdownMs) {
-        await door.stop(timeoutMs);
+        await Promise.all([door.stop(timeoutMs), opened.stop(timeoutMs)]);
         await closeAdmin();
       },
     };
   } catch (error) {
+    await door.stop(0);
     await admin?.close();
     throw error;
   }

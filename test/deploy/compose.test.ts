@@ -143,7 +143,7 @@ t.test('each role has the secrets it needs and no other', async (t) => {
   t.same(held('api'), [...all, 'INTERNAL_TOKEN', 'SECRETS_KEY'].sort());
   t.same(held('worker'), all);
   t.same(held('migrate'), all.filter((name) => name !== 'REDIS_URL'));
-  t.same(held('proxy'), ['INTERNAL_TOKEN', 'PROXY_CA_KEY', 'REDIS_URL'], 'agents talk to the proxy: it knows no database and no sealing key');
+  t.same(held('proxy'), ['INTERNAL_TOKEN', 'PROXY_CA_KEY', 'PROXY_SOURCES', 'REDIS_URL'], 'agents talk to the proxy: it knows no database and no sealing key');
 });
 
 t.test('a filled-in .env gives settings that parse, an empty one names what is missing', async (t) => {

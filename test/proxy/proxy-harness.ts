@@ -17,7 +17,9 @@ import { createMemoryBudgetStore } from '../../src/budgets/memory-store.ts';
 import type { CompiledPolicy } from '../../src/policy/compiled-policy.ts';
 import { readPolicyText } from '../../src/policy/read-policy.ts';
 import type { ActiveWorkspace } from '../../src/proxy/contract.ts';
-import type { ProxyParts } from '../../src/proxy/start.ts';
+import { createSyntheticAddresses } from '../../src/proxy/dns/synthetic-addresses.ts';
+import type { SyntheticAddresses } from '../../src/proxy/dns/synthetic-addresses.ts';
+import type { ProxyParts, ProxySettings } from '../../src/proxy/start.ts';
 import { openAuthority } from '../../src/proxy/tls/authority.ts';
 import type { UpstreamSend } from '../../src/proxy/upstream-port.ts';
 import { createUpstream } from '../../src/proxy/upstream/upstream.ts';
@@ -54,6 +56,9 @@ export type HarnessOptions = {
   send?: UpstreamSend;
   mint?: ProxyParts['mint'];
   budgets?: BudgetStore;
+  /** Over those of `env`: a port 0 there is off, here one that is free. */
+  settings?: Partial<ProxySettings>;
+  addresses?: SyntheticAddresses;
 };
 
 export function policyOf(text: string): CompiledPolicy {
@@ -86,11 +91,12 @@ export async function startHarness(t: { teardown(fn: () => Promise<void>): unkno
     }
   };
   const settings = readSettings({ CUSTOMHOUSE_ENV: 'test', PROXY_PORT: '0', PROXY_ADMIN_PORT: '0', PROXY_ALLOW_PRIVATE_UPSTREAMS: '127.0.0.0/8', ...options.env });
+  const addresses = options.addresses ?? createSyntheticAddresses();
   const workspace = workspaceOf({ ...(options.caps === undefined ? {} : { policy: policyOf(options.caps) }), ...options.workspace });
   const authority = await openAuthority({ certPath: join(dir, 'ca.pem'), keyPath: join(dir, 'ca-key.pem'), leavesMax: 100, nowMs: Date.now });
-  const upstream = createUpstream(settings, { listeners: () => [], lookup: async () => [{ address: '127.0.0.1' }] });
-  const proxy = await startProxy(settings, {
-    journal, log, authority,
+  const upstream = createUpstream(settings, { listeners: () => [], isSynthetic: (address) => addresses.owns(address), lookup: async () => [{ address: '127.0.0.1' }] });
+  const proxy = await startProxy({ ...settings, ...options.settings }, {
+    journal, log, authority, addresses,
     verify: options.verify ?? verify,
     workspaces: { get: options.activate ?? (async () => workspace) },
     budgets: options.budgets ?? createMemoryBudgetStore({ nowMs: Date.now, holdTtlMs: 60_000 }),

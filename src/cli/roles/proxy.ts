@@ -6,6 +6,7 @@ import { InvalidTokenError, verifyCapabilityToken } from '../../identity/tokens.
 import { openJournal } from '../../journal/journal.ts';
 import type { Logger } from '../../kernel/log.ts';
 import { createLog, throttledErrors } from '../../kernel/log.ts';
+import { createSyntheticAddresses } from '../../proxy/dns/synthetic-addresses.ts';
 import type { VerifyCapability } from '../../proxy/identify.ts';
 import type { Proxy } from '../../proxy/start.ts';
 import { startProxy } from '../../proxy/start.ts';
@@ -73,8 +74,12 @@ export async function startProxyRole(settings: Settings, log: Logger = createLog
     onOutcome: () => undefined,
     onError: throttledErrors(log, 'credential could not be minted'),
   });
+  const addresses = createSyntheticAddresses();
   const workspaces = openWorkspaces(settings, log, {
-    onLifecycle: rows.lifecycle,
+    onLifecycle(event, workspace) {
+      if (event === 'workspace_deactivated') addresses.forget(workspace.id);
+      rows.lifecycle(event, workspace);
+    },
     onCredentialChanged: (orgId, name) => {
       if (orgId !== undefined) broker.invalidate(orgId, name);
     },
@@ -111,18 +116,19 @@ export async function startProxyRole(settings: Settings, log: Logger = createLog
   let upstream: Upstream | undefined;
   let listeners: readonly Listener[] = [];
   try {
-    upstream = createUpstream(settings, { listeners: () => listeners });
+    upstream = createUpstream(settings, { listeners: () => listeners, isSynthetic: (address) => addresses.owns(address) });
     const authority = await openAuthority({ certPath: settings.proxyCaCert, keyPath: settings.proxyCaKey, leavesMax: settings.proxyLeafCacheMax, nowMs: Date.now });
     const proxy = await startProxy(settings, {
-      journal, log, authority, budgets,
+      journal, log, authority, budgets, addresses,
       verify: capabilityVerifier(settings.capabilityJwksUrl),
       workspaces: workspaces.registry,
       send: upstream.send,
       mint: ({ workspace }, credential, provider) => broker.mint({ orgId: workspace.orgId, workspaceId: workspace.id }, credential, provider),
     });
-    listeners = [proxy.url, proxy.adminUrl].map((url) => ({ host: settings.host, port: Number(new URL(url).port) }));
+    const ports = [...[proxy.url, proxy.adminUrl].map((url) => Number(new URL(url).port)), proxy.transparentPort, proxy.dnsPort];
+    listeners = ports.flatMap((port) => (port === undefined ? [] : [{ host: settings.host, port }]));
     const { recovered } = journal.stats();
-    log.info({ url: proxy.url, admin: proxy.adminUrl, recovered }, 'proxy runs');
+    log.info({ url: proxy.url, admin: proxy.adminUrl, transparentPort: proxy.transparentPort, dnsPort: proxy.dnsPort, recovered }, 'proxy runs');
     let stopping: Promise<void> | undefined;
     return { url: proxy.url, adminUrl: proxy.adminUrl, stop: () => (stopping ??= stop(proxy)) };
   } catch (error) {

@@ -15,6 +15,13 @@ export type UpstreamSettings = Pick<
   'host' | 'proxyPort' | 'proxyAdminPort' | 'proxyConnectTimeoutMs' | 'proxyHeadersTimeoutMs' | 'proxyBodyIdleTimeoutMs' | 'proxyUpstreamConnectionsMax' | 'proxyAllowPrivateUpstreams' | 'proxyUpstreamCa'
 >;
 
+type UpstreamOptions = {
+  readonly listeners?: () => readonly Listener[];
+  /** Addresses that only tell denied names from each other: whatever is there is not what was asked for. */
+  readonly isSynthetic?: (address: string) => boolean;
+  readonly lookup?: Lookup;
+};
+
 const idleMs = 15_000;
 const originsMax = 1024;
 const waitingMax = 1024;
@@ -24,12 +31,13 @@ const headerBytesMax = 65_536;
  * The upstream leg from the role's settings. `listeners` are those of this process besides the explicit proxy and the admin port (or these,
  * where the system chose the port), asked for when a connection is vetted. Throws when a setting cannot be used.
  */
-export function createUpstream(settings: UpstreamSettings, { listeners = () => [], lookup }: { readonly listeners?: () => readonly Listener[]; readonly lookup?: Lookup } = {}): Upstream {
+export function createUpstream(settings: UpstreamSettings, { listeners = () => [], isSynthetic = () => false, lookup }: UpstreamOptions = {}): Upstream {
   const { host, proxyPort, proxyAdminPort } = settings;
   const configured: readonly Listener[] = [{ host, port: proxyPort }, { host, port: proxyAdminPort }];
+  const isListener = createOwnListeners(() => [...configured, ...listeners()]);
   const resolver = createResolver({
     allowed: readPrivateUpstreams(settings.proxyAllowPrivateUpstreams),
-    isOwn: createOwnListeners(() => [...configured, ...listeners()]),
+    isOwn: (address, port) => isSynthetic(address.text) || isListener(address, port),
     timeoutMs: settings.proxyConnectTimeoutMs,
     ...(lookup === undefined ? {} : { lookup }),
   });
