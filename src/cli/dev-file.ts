@@ -14,7 +14,7 @@ export type ProcessName = (typeof processNames)[number];
 export type DevFile = {
   base_url: string;
   proxy_url: string;
-  /** Null until the proxy has these front doors. */
+  /** `127.0.0.1:port` of the proxy's other doors. */
   dns: string | null;
   transparent_tls: string | null;
   ca_cert: string | null;

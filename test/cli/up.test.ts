@@ -1,6 +1,9 @@
 import { spawn } from 'node:child_process';
+import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -41,7 +44,6 @@ async function throughProxy(file: DevFile, token: string | undefined): Promise<{
 t.test('dev.json has the designed keys, no others, and only its owner may read it', async (t) => {
   t.same(Object.keys(first).toSorted(), ['base_url', 'ca_cert', 'clickhouse_url', 'dns', 'orgs', 'pids', 'postgres_url', 'proxy_url', 'redis_url', 'transparent_tls']);
   t.equal((await stat(devFilePath(stack.dataDir))).mode & 0o777, 0o600);
-  t.same([first.dns, first.transparent_tls, first.ca_cert], [null, null, null], 'null as long as the proxy has no such front doors');
   t.same(Object.keys(first.pids).toSorted(), ['api', 'clickhouse', 'postgres', 'proxy', 'redis', 'worker']);
   t.equal(new Set(Object.values(first.pids)).size, 6, 'six processes of their own');
   for (const [name, pid] of Object.entries(first.pids)) t.ok(isAlive(pid), `${name} lives`);
@@ -58,6 +60,14 @@ t.test('everything in dev.json answers', async (t) => {
   const sql = connectPostgres({ url: first.postgres_url, poolMax: 1, applicationName: 'up-test' });
   t.same([...await sql`select current_database() as name`], [{ name: 'customhouse' }]);
   await sql.end();
+  const resolver = new Resolver();
+  resolver.setServers([first.dns ?? '']);
+  await t.rejects(resolver.resolve4('example.com'), { code: 'EREFUSED' }, 'nobody is known at this address');
+  const [host, port] = (first.transparent_tls ?? '').split(':');
+  const agent = request({ host, port, servername: 'example.com', headers: { host: 'example.com' }, ca: await readFile(first.ca_cert ?? ''), agent: false }).end();
+  const [answer] = await once(agent, 'response') as [IncomingMessage];
+  t.equal(answer.statusCode, 407);
+  answer.destroy();
   t.equal((await readRedisFacts(first.redis_url, 5_000)).evictionPolicy, 'noeviction');
   t.equal(await (await fetch(`${first.clickhouse_url}/?query=${encodeURIComponent('select count() > 0 from system.tables')}`)).text(), '1\n');
 });
@@ -123,7 +133,7 @@ t.test('a port that is taken, and one that is none, are clear errors', async (t)
 t.test('two stacks side by side, started at the same time, share nothing', async (t) => {
   const [left, right] = await Promise.all([startUp(t), startUp(t)]);
   const files = [first, left.dev(), right.dev()];
-  for (const address of [(file: DevFile) => file.base_url, (file: DevFile) => file.proxy_url, (file: DevFile) => file.postgres_url, (file: DevFile) => file.redis_url, (file: DevFile) => file.clickhouse_url]) {
+  for (const address of [(file: DevFile) => file.base_url, (file: DevFile) => file.proxy_url, (file: DevFile) => file.dns, (file: DevFile) => file.transparent_tls, (file: DevFile) => file.postgres_url, (file: DevFile) => file.redis_url, (file: DevFile) => file.clickhouse_url]) {
     t.equal(new Set(files.map(address)).size, 3, 'an address of its own');
   }
   t.equal(new Set(files.flatMap((file) => Object.values(file.pids))).size, 18);

@@ -22,6 +22,8 @@ export function roleEnvironment(dataDir: string, ports: Ports, urls: StoreUrls):
     INTERNAL_URL: `http://127.0.0.1:${ports.internal}`,
     INTERNAL_TOKEN: readSharedSecret(dataDir, 'internal-token'),
     PROXY_PORT: String(ports.proxy),
+    PROXY_TRANSPARENT_PORT: String(ports.transparent),
+    PROXY_DNS_PORT: String(ports.dns),
     PROXY_ADMIN_PORT: String(ports.proxyAdmin),
     WORKER_ADMIN_PORT: String(ports.workerAdmin),
     SESSION_JWKS_URL: pathToFileURL(jwksFile(dataDir, 'session')).href,

@@ -1,10 +1,10 @@
+import { createSocket } from 'node:dgram';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { freePort } from '../../embedded/free-port.ts';
 
-export const portNames = ['api', 'internal', 'proxy', 'proxyAdmin', 'workerAdmin', 'postgres', 'redis', 'clickhouse'] as const;
+export const portNames = ['api', 'internal', 'proxy', 'transparent', 'dns', 'proxyAdmin', 'workerAdmin', 'postgres', 'redis', 'clickhouse'] as const;
 export type PortName = (typeof portNames)[number];
 export type Ports = Record<PortName, number>;
 
@@ -13,15 +13,37 @@ export type HeldPorts = { readonly ports: Ports; release: (name: PortName) => Pr
 
 const defaultApiPort = 8080;
 
-/** Listens on the port and hangs up on whoever calls; undefined when the port is taken. */
-function hold(port: number): Promise<Server | undefined> {
+type Held = { readonly close: () => Promise<void> };
+
+/** Holds the port, for DNS on both transports; undefined when it is taken. */
+async function hold(name: PortName, port: number): Promise<Held | undefined> {
+  const tcp = await holdTcp(port);
+  if (tcp === undefined || name !== 'dns') return tcp;
+  const udp = await holdUdp(port);
+  if (udp === undefined) await tcp.close();
+  return udp === undefined ? undefined : { close: async () => void await Promise.all([tcp.close(), udp.close()]) };
+}
+
+function holdUdp(port: number): Promise<Held | undefined> {
+  return new Promise((resolve, reject) => {
+    const socket = createSocket('udp4');
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(undefined);
+      else reject(error);
+    });
+    socket.bind({ port, address: '127.0.0.1', exclusive: true }, () => resolve({ close: () => new Promise((closed) => socket.close(closed)) }));
+  });
+}
+
+/** Listens and hangs up on whoever calls. */
+function holdTcp(port: number): Promise<Held | undefined> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => socket.destroy());
     server.once('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE') resolve(undefined);
       else reject(new Error(`port ${port}: ${error.code === 'EACCES' ? 'only root may use it' : error.message}; choose another with --port`, { cause: error }));
     });
-    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => resolve(server));
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => resolve({ close: () => new Promise((closed) => server.close(() => closed())) }));
   });
 }
 
@@ -42,13 +64,12 @@ function remembered(file: string): Partial<Ports> {
 export async function choosePorts(dataDir: string, wanted: { apiPort: number | undefined }): Promise<HeldPorts> {
   const file = join(dataDir, 'ports.json');
   const known = remembered(file);
-  const servers = new Map<PortName, Server>();
-  const release = (name: PortName): Promise<void> => new Promise((resolve) => {
-    const server = servers.get(name);
-    servers.delete(name);
-    if (server === undefined) resolve();
-    else server.close(() => resolve());
-  });
+  const holds = new Map<PortName, Held>();
+  const release = async (name: PortName): Promise<void> => {
+    const held = holds.get(name);
+    holds.delete(name);
+    await held?.close();
+  };
   const releaseAll = async (): Promise<void> => {
     await Promise.all(portNames.map(release));
   };
@@ -58,9 +79,9 @@ export async function choosePorts(dataDir: string, wanted: { apiPort: number | u
     const preferred = asked ?? known[name] ?? (name === 'api' ? defaultApiPort : undefined);
     let port = preferred ?? await freePort();
     for (let attempt = 0; attempt < 20; attempt += 1) {
-      const server = await hold(port);
-      if (server !== undefined) {
-        servers.set(name, server);
+      const held = await hold(name, port);
+      if (held !== undefined) {
+        holds.set(name, held);
         return port;
       }
       if (asked !== undefined) throw new Error(`port ${asked} is in use on 127.0.0.1; choose another with --port, or leave it out for a free one`);

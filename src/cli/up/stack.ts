@@ -27,6 +27,9 @@ export type Stack = {
 /** Which port each role is asked for its health on. */
 const adminPort = { worker: 'workerAdmin', proxy: 'proxyAdmin', api: 'api' } as const satisfies Record<string, PortName>;
 
+/** What each role listens on. */
+const portsOf = { worker: ['workerAdmin'], proxy: ['proxy', 'transparent', 'dns', 'proxyAdmin'], api: ['api', 'internal'] } as const satisfies Record<string, readonly PortName[]>;
+
 /**
  * Starts stores, migrates them, then starts the roles, each part supervised from its first moment; resolves when every role says that
  * it is ready. When a step fails everything started so far is stopped again before the error goes on. `changed` is called when a part
@@ -75,7 +78,7 @@ export async function startStack(options: { dataDir: DataDir; held: HeldPorts; s
     const address = (name: keyof typeof adminPort): string => `http://127.0.0.1:${ports[adminPort[name]]}`;
     for (const name of ['worker', 'proxy', 'api'] as const) {
       await steps.step(`start ${name} on port ${ports[name === 'worker' ? 'workerAdmin' : name]}`, async () => {
-        await Promise.all([held.release(name === 'worker' ? 'workerAdmin' : name), held.release(adminPort[name]), ...(name === 'api' ? [held.release('internal')] : [])]);
+        await Promise.all(portsOf[name].map(held.release));
         const roleEnv = name === 'api' ? { ...env, ...apiEnvironment(dataDir.path) } : env;
         await supervisor.start({ name, start: () => startRole({ name, env: roleEnv, logDir: dataDir.logDir, healthUrl: `${address(name)}/healthz` }) });
       });

@@ -57,8 +57,8 @@ async function bringUp(dataDir: DataDir, steps: Steps, options: UpOptions): Prom
       const complete: DevFile = {
         base_url: `http://127.0.0.1:${held.ports.api}`,
         proxy_url: `http://127.0.0.1:${held.ports.proxy}`,
-        dns: null,
-        transparent_tls: null,
+        dns: `127.0.0.1:${held.ports.dns}`,
+        transparent_tls: `127.0.0.1:${held.ports.transparent}`,
         ca_cert: join(dataDir.path, 'ca.pem'),
         postgres_url: stack.urls.postgres,
         redis_url: stack.urls.redis,
