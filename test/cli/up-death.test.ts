@@ -78,8 +78,8 @@ async function importLines(from: number, to: number): Promise<number> {
 
 t.test('each of the six processes that is killed comes back, and then everything works', async (t) => {
   const { child, output } = await startForeground();
-  // Three invitations and acceptances, a provider, two roles, two workspaces, a key: they may arrive in several batches.
-  await until('seeded rows are stored', async () => await rowCount() === 12);
+  // Three invitations and acceptances, a provider, a secret, two roles and their policies, two workspaces, a key: they may arrive in several batches.
+  await until('seeded rows are stored', async () => await rowCount() === 15);
   const seeded = await rowCount();
   for (const name of processNames) {
     const before = dev().pids;
