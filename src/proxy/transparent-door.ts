@@ -63,7 +63,7 @@ export async function startTransparentDoor(deps: TransparentDeps): Promise<Trans
     const client = plainAddress(socket.remoteAddress ?? '');
     const token = sources.tokenOf(client);
     shaking.add(socket);
-    const shaken = await shakeHands(socket, { nameByAddress: () => nameByAddress(socket), leafFor: (host) => deps.leafFor(host, client), timeoutMs: limits.handshakeTimeoutMs, onFault });
+    const shaken = await shakeHands(socket, { nameByAddress: () => nameByAddress(socket), leafFor: (host) => deps.leafFor(host, client), timeoutMs: limits.handshakeTimeoutMs });
     shaking.delete(socket);
     if (stopping) socket.destroy();
     const adopted = !stopping && 'secure' in shaken;

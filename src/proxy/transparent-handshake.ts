@@ -3,7 +3,8 @@ import { TLSSocket } from 'node:tls';
 import type { SecureContext } from 'node:tls';
 import { readHost } from '../kernel/host.ts';
 import { agentTlsOptions } from './tls/authority.ts';
-import { wellKnownHost } from './tls/well-known.ts';
+import type { ClientHello } from './tls/client-hello.ts';
+import { readClientHello } from './tls/client-hello.ts';
 
 export type HandshakeDeps = {
   /** Name of a connection whose handshake has none. */
@@ -11,73 +12,78 @@ export type HandshakeDeps = {
   /** Undefined: not for this client, not now. */
   readonly leafFor: (host: string) => Promise<SecureContext | undefined>;
   readonly timeoutMs: number;
-  readonly onFault: (error: unknown) => void;
 };
 
-/** `refused` is a slug for the row; `host` there where a name was understood. */
-export type Shaken = { readonly secure: TLSSocket; readonly host: string } | { readonly refused: string; readonly host: string | undefined };
+/** `refused` is a slug for the row; `host` is there where a name was understood. */
+export type Shaken = { readonly secure: TLSSocket; readonly host: string } | { readonly refused: string; readonly host?: string };
 
-/** A handshake that ends without a word: its client is told nothing that it could not see. */
-class HandshakeRefused extends Error {}
+/** Fatal alert `unrecognized_name` (RFC 6066): the client learns that it was the name, and not the network. */
+const unrecognizedName = Buffer.from([21, 3, 3, 0, 2, 2, 112]);
 
 /**
- * Terminates TLS for the name a client asks for, in canonical form (attacks 101: read before a certificate is made for it). Never rejects;
- * what was refused or came too late is destroyed.
+ * Terminates TLS for the name a client asks for, in canonical form (attacks 101: read before a certificate is made for it). What was refused
+ * or came too late is destroyed. Rejects when the name could not be looked up, or no certificate be made.
  */
-export async function shakeHands(socket: Socket, { nameByAddress, leafFor, timeoutMs, onFault }: HandshakeDeps): Promise<Shaken> {
-  let refused: string | undefined;
-  let host: string | undefined;
+export async function shakeHands(socket: Socket, deps: HandshakeDeps): Promise<Shaken> {
+  let late = false;
   const timer = setTimeout(() => {
-    refused ??= 'tls_timeout';
+    late = true;
     socket.destroy();
-  }, timeoutMs);
-
-  /** With a name of the handshake that is a host, its context; the reason in `refused` without one. */
-  async function contextOf(servername: string): Promise<SecureContext> {
-    const read = readHost(servername);
-    if ('refused' in read) refused = `sni_${read.refused}`;
-    else host = read.text;
-    const context = host === undefined ? undefined : await leafFor(host);
-    if (context !== undefined) return context;
-    refused ??= 'too_many_names';
-    throw new HandshakeRefused(refused);
-  }
-
+  }, deps.timeoutMs);
   try {
-    const unnamed = await nameByAddress();
-    // OpenSSL begins with some context, whose keys open the tickets of all of them. It answers clients that name nobody, who are sent away after it.
-    const secureContext = await leafFor(unnamed ?? wellKnownHost);
-    if (secureContext === undefined || socket.destroyed) return { refused: refused ?? (socket.destroyed ? 'tls_handshake' : 'too_many_names'), host: unnamed };
-    const secure = new TLSSocket(socket, {
-      ...agentTlsOptions, secureContext,
-      SNICallback: (servername, done) => {
-        contextOf(servername).then((context) => done(null, context), (error: Error) => {
-          if (!(error instanceof HandshakeRefused)) onFault(error);
-          done(error);
-        });
-      },
-    });
-    const shaken = await new Promise<boolean>((resolve) => {
-      secure.once('secure', () => resolve(true));
-      for (const event of ['close', 'end', 'error'] as const) secure.once(event, () => resolve(false));
-    });
-    secure.on('error', () => secure.destroy());
-    if (shaken) host = nameOf(secure, unnamed);
-    if (shaken && host !== undefined) return { secure, host };
-    secure.destroy();
-    return { refused: refused ?? (shaken ? 'no_name' : 'tls_handshake'), host };
-  } catch (error) {
-    onFault(error);
-    return { refused: 'tls_handshake', host };
+    const shaken = await attempt(socket, deps);
+    return late && 'refused' in shaken ? { ...shaken, refused: 'tls_timeout' } : shaken;
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Read again from the finished handshake: a resumed session has not asked for a context. */
-function nameOf(secure: TLSSocket, unnamed: string | undefined): string | undefined {
-  const { servername } = secure as { servername?: string | false | null };
-  if (typeof servername !== 'string' || servername === '') return unnamed;
-  const read = readHost(servername);
-  return 'refused' in read ? undefined : read.text;
+async function attempt(socket: Socket, { nameByAddress, leafFor }: HandshakeDeps): Promise<Shaken> {
+  const hello = await receiveHello(socket);
+  if (hello.kind !== 'hello') {
+    socket.destroy();
+    return { refused: 'tls_handshake' };
+  }
+  const named = hello.name ?? await nameByAddress();
+  const read = named === undefined ? { refused: undefined } : readHost(named);
+  if ('refused' in read) {
+    socket.end(unrecognizedName, () => socket.destroy());
+    return { refused: read.refused === undefined ? 'no_name' : `sni_${read.refused}` };
+  }
+  const host = read.text;
+  const secureContext = await leafFor(host);
+  if (secureContext === undefined) {
+    socket.destroy();
+    return { refused: 'too_many_names', host };
+  }
+  if (socket.destroyed) return { refused: 'tls_handshake', host };
+  const secure = new TLSSocket(socket, { ...agentTlsOptions, secureContext });
+  const isShaken = await new Promise<boolean>((resolve) => {
+    secure.once('secure', () => resolve(true));
+    secure.on('error', () => resolve(false));
+    for (const event of ['close', 'end'] as const) secure.once(event, () => resolve(false));
+  });
+  if (isShaken) return { secure, host };
+  secure.destroy();
+  return { refused: 'tls_handshake', host };
+}
+
+/** Reads as far as the ClientHello, and puts back what was read. `more`: the connection ended before. */
+function receiveHello(socket: Socket): Promise<ClientHello> {
+  return new Promise((resolve) => {
+    let received = Buffer.alloc(0);
+    const onData = (chunk: Buffer): void => {
+      received = Buffer.concat([received, chunk]);
+      const hello = readClientHello(received);
+      if (hello.kind !== 'more') settle(hello);
+    };
+    const onEnd = (): void => settle({ kind: 'more' });
+    const settle = (hello: ClientHello): void => {
+      socket.pause();
+      socket.off('data', onData).off('end', onEnd).off('close', onEnd);
+      if (hello.kind === 'hello') socket.unshift(received);
+      resolve(hello);
+    };
+    socket.on('data', onData).once('end', onEnd).once('close', onEnd);
+  });
 }
