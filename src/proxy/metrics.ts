@@ -8,16 +8,20 @@ export type ProxyMetrics = {
   readonly unrecorded: () => void;
 };
 
+/** A gauge of a part that the role has made. */
+export type PartGauge = { readonly name: string; readonly help: string; readonly read: () => number };
+
 type Sources = {
   readonly journal: Pick<Journal, 'stats'>;
   readonly connections: () => number;
   readonly openRequests: () => number;
   readonly transparentConnections: () => number;
+  readonly parts: readonly PartGauge[];
   readonly dns: { readonly openQueries: () => number; readonly connections: () => number; readonly names: () => number };
 };
 
 /** Metrics of the proxy role. Gauges are read from their source when they are asked for. */
-export function createProxyMetrics({ journal, connections, openRequests, transparentConnections, dns }: Sources): ProxyMetrics {
+export function createProxyMetrics({ journal, connections, openRequests, transparentConnections, dns, parts }: Sources): ProxyMetrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -32,6 +36,7 @@ export function createProxyMetrics({ journal, connections, openRequests, transpa
   gauge('customhouse_proxy_dns_open_queries', 'DNS queries not answered yet', dns.openQueries);
   gauge('customhouse_proxy_dns_connections', 'TCP connections of the DNS door', dns.connections);
   gauge('customhouse_proxy_dns_synthetic_names', 'Denied names that have a synthetic address', dns.names);
+  for (const { name, help, read } of parts) gauge(name, help, read);
   gauge('customhouse_journal_unconfirmed_rows', 'Rows accepted and not yet confirmed as stored', () => journal.stats().rows);
   gauge('customhouse_journal_unconfirmed_batches', 'Sealed batches not yet confirmed as stored', () => journal.stats().batches);
   gauge('customhouse_journal_disk_bytes', 'Bytes of all files of the journal', () => journal.stats().diskBytes);

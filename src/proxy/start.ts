@@ -15,7 +15,7 @@ import type { WorkspaceRegistry } from './contract.ts';
 import type { VerifyCapability } from './identify.ts';
 import { createIdentify } from './identify.ts';
 import { createProxyMetrics } from './metrics.ts';
-import type { ProxyMetrics } from './metrics.ts';
+import type { PartGauge, ProxyMetrics } from './metrics.ts';
 import type { OtherDoorSettings, OtherDoors } from './other-doors.ts';
 import { openOtherDoors } from './other-doors.ts';
 import { createOwnRequests } from './own-requests.ts';
@@ -43,6 +43,7 @@ export type ProxyParts = {
   /** Addresses that denied names get. The upstream leg refuses them; a workspace that goes gives its own up. */
   readonly addresses: SyntheticAddresses;
   readonly log: Pick<Logger, 'error'>;
+  readonly gauges?: readonly PartGauge[];
   /** Dependencies whose failure makes the proxy unready, beyond the journal. */
   readonly checks?: Readonly<Record<string, Check>>;
 };
@@ -70,7 +71,7 @@ async function listen(server: Server, port: number, host: string): Promise<strin
 }
 
 /** Runs the proxy's listeners. Rejects when a port cannot be bound; then nothing is left running. */
-export async function startProxy(settings: ProxySettings, { journal, verify, workspaces, budgets, send, authority, mint, addresses, log, checks = {} }: ProxyParts): Promise<Proxy> {
+export async function startProxy(settings: ProxySettings, { journal, verify, workspaces, budgets, send, authority, mint, addresses, log, gauges = [], checks = {} }: ProxyParts): Promise<Proxy> {
   const logUnrecorded = throttledErrors(log, 'request refused: its row could not be written');
   const record = createRecorder({
     journal,
@@ -113,7 +114,7 @@ export async function startProxy(settings: ProxySettings, { journal, verify, wor
   });
   let others: OtherDoors | undefined;
   const metrics = createProxyMetrics({
-    journal, connections: door.connections, openRequests: open,
+    journal, connections: door.connections, openRequests: open, parts: gauges,
     transparentConnections: () => others?.transparent?.connections() ?? 0,
     dns: { openQueries: () => others?.dns?.open() ?? 0, connections: () => others?.dns?.connections() ?? 0, names: () => addresses.names },
   });

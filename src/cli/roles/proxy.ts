@@ -10,6 +10,8 @@ import { createSyntheticAddresses } from '../../proxy/dns/synthetic-addresses.ts
 import type { VerifyCapability } from '../../proxy/identify.ts';
 import type { Proxy } from '../../proxy/start.ts';
 import { startProxy } from '../../proxy/start.ts';
+import type { PartGauge } from '../../proxy/metrics.ts';
+import type { Authority } from '../../proxy/tls/authority.ts';
 import { openAuthority } from '../../proxy/tls/authority.ts';
 import type { Upstream } from '../../proxy/upstream/dispatch.ts';
 import type { Listener } from '../../proxy/upstream/own-listeners.ts';
@@ -39,6 +41,18 @@ function capabilityVerifier(url: string): VerifyCapability {
       throw error;
     }
   };
+}
+
+/** What the parts hold at a moment, for `/metrics`. */
+function gaugesOf({ upstream, workspaces, broker, authority }: { upstream: Upstream; workspaces: { readonly size: number }; broker: { readonly size: number }; authority: Authority }): readonly PartGauge[] {
+  return [
+    { name: 'customhouse_proxy_upstream_origins', help: 'Upstreams with a pool of connections', read: () => upstream.stats().origins },
+    { name: 'customhouse_proxy_upstream_connections', help: 'Connections to upstreams', read: () => upstream.stats().connections },
+    { name: 'customhouse_proxy_upstream_waiting', help: 'Requests that wait for a connection to their upstream', read: () => upstream.stats().waiting },
+    { name: 'customhouse_proxy_workspaces', help: 'Workspaces that are active on this proxy', read: () => workspaces.size },
+    { name: 'customhouse_proxy_credentials', help: 'Minted tokens, and failures to mint, that are remembered', read: () => broker.size },
+    { name: 'customhouse_proxy_leaf_certificates', help: 'Hosts whose certificates are kept', read: () => authority.stats().kept },
+  ];
 }
 
 /**
@@ -123,6 +137,7 @@ export async function startProxyRole(settings: Settings, log: Logger = createLog
       verify: capabilityVerifier(settings.capabilityJwksUrl),
       workspaces: workspaces.registry,
       send: upstream.send,
+      gauges: gaugesOf({ upstream, workspaces: workspaces.registry, broker, authority }),
       mint: ({ workspace }, credential, provider) => broker.mint({ orgId: workspace.orgId, workspaceId: workspace.id }, credential, provider),
     });
     const ports = [...[proxy.url, proxy.adminUrl].map((url) => Number(new URL(url).port)), proxy.transparentPort, proxy.dnsPort];
