@@ -42,9 +42,10 @@ export type OtherDoors = {
 /** Opens the DNS and transparent TLS doors that have a port. Rejects when one cannot be opened; then neither is. */
 export async function openOtherDoors(settings: OtherDoorSettings, parts: OtherDoorParts): Promise<OtherDoors> {
   const sources = readSourceTokens(settings.proxySources);
-  const transparent = settings.proxyTransparentPort === undefined ? undefined : await openTransparent(settings, settings.proxyTransparentPort, sources, parts);
+  // DNS first: to stop it waits for nobody, while connections that transparent TLS has taken in already are ended by the front door.
+  const dns = settings.proxyDnsPort === undefined ? undefined : await openDns(settings, settings.proxyDnsPort, sources, parts);
   try {
-    const dns = settings.proxyDnsPort === undefined ? undefined : await openDns(settings, settings.proxyDnsPort, sources, parts);
+    const transparent = settings.proxyTransparentPort === undefined ? undefined : await openTransparent(settings, settings.proxyTransparentPort, sources, parts);
     return {
       transparent, dns,
       async stop(timeoutMs) {
@@ -52,7 +53,7 @@ export async function openOtherDoors(settings: OtherDoorSettings, parts: OtherDo
       },
     };
   } catch (error) {
-    await transparent?.stop();
+    await dns?.stop(0);
     throw error;
   }
 }
@@ -88,7 +89,10 @@ async function openDns({ host, proxyDnsServers, proxyAllowPrivateUpstreams }: Ot
   return {
     ...door,
     async stop(timeoutMs) {
+      // A lookup that fails has its row too: servers that do not answer are given up while there is time to write it.
+      const cut = setTimeout(() => forwarder.stop(), timeoutMs / 2);
       await door.stop(timeoutMs);
+      clearTimeout(cut);
       forwarder.stop();
     },
   };
