@@ -1,7 +1,7 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import type { CompiledSchema, SchemaProblem, SchemaViolation } from './contract.ts';
 import type { Draft } from './drafts.ts';
-import { StepsExceeded, ajvOf, draftOf, resetSteps } from './drafts.ts';
+import { StepsExceeded, ajvOf, draftOf, resetSteps, uriOf } from './drafts.ts';
 import { gate } from './gate.ts';
 import { isObject } from './object.ts';
 import { prepare } from './prepare.ts';
@@ -17,7 +17,8 @@ const pathCharactersMax = 256;
 /** A `request_schema` (contract 2.7) as a plain JSON value to a validator, or everything wrong with it. Never throws. */
 export function compileSchema(schema: unknown): SchemaCompiled {
   if (!isObject(schema) && typeof schema !== 'boolean') return refused('schema_invalid', [], 'a schema is a map, true or false');
-  const key = JSON.stringify(schema);
+  const key = keyOf(schema);
+  if (key === undefined) return refused('schema_too_complex', [], 'the schema is too deep');
   const known = cache.get(key);
   if (known !== undefined) return { schema: known };
   const draft = draftOf(isObject(schema) ? schema['$schema'] : undefined);
@@ -32,6 +33,16 @@ export function compileSchema(schema: unknown): SchemaCompiled {
   return compiled;
 }
 
+/** Undefined for values nested deeper than the stack: the gate does not look into `const` and `enum`. */
+function keyOf(schema: unknown): string | undefined {
+  try {
+    return JSON.stringify(schema);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
 function refused(slug: SchemaProblem['slug'], at: SchemaProblem['at'], message: string, hint?: string): SchemaCompiled {
   return { problems: [{ slug, at, message, ...(hint === undefined ? {} : { hint }) }] };
 }
@@ -39,12 +50,13 @@ function refused(slug: SchemaProblem['slug'], at: SchemaProblem['at'], message: 
 function compileWith(draft: Draft, source: object | boolean): SchemaCompiled {
   const ajv = ajvOf(draft);
   try {
-    if (ajv.validateSchema(source) !== true) {
+    const standard = isObject(source) ? { ...source, $schema: uriOf(draft) } : source;
+    if (ajv.validateSchema(standard) !== true) {
       const [error] = ajv.errors ?? [];
       return refused('schema_invalid', pointerParts(error?.instancePath ?? ''), `not a valid JSON Schema: ${error?.message ?? 'it breaks its draft'}`);
     }
     // A copy, as steps are counted inside of it. Without an $id Ajv does not find `#`; the author's own could be another policy's, too.
-    const counted = structuredClone(source);
+    const counted = structuredClone(standard);
     prepare(counted, isObject(counted) ? counted['$anchor'] : undefined);
     compilations += 1;
     if (isObject(counted)) counted['$id'] = `schema://customhouse/${compilations}`;
@@ -69,7 +81,7 @@ function run(validate: ValidateFunction, body: unknown): readonly SchemaViolatio
   }
 }
 
-/** Ajv's texts name keywords and limits of the schema; those that would quote the body's own names are replaced. */
+/** Ajv's texts name keywords, limits and names of the schema, never values of the body; only the path holds names of the body. */
 function violation({ instancePath, keyword, message }: ErrorObject): SchemaViolation {
   return { instancePath: instancePath.slice(0, pathCharactersMax), keyword, message: (message ?? 'does not match').slice(0, pathCharactersMax) };
 }

@@ -4,6 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Options } from 'ajv';
 import { createRequire } from 'node:module';
 import { compileRe2 } from '../re2.ts';
+import { addCanonicalKeywords, comparedNodesMax } from './canonical.ts';
 import type { CompiledSchema } from './contract.ts';
 
 export type Draft = CompiledSchema['draft'];
@@ -21,12 +22,20 @@ export function draftOf(uri: unknown): Draft | undefined {
   return typeof uri === 'string' ? uris.find(([pattern]) => pattern.test(uri))?.[1] : undefined;
 }
 
+/** The one spelling of a draft's `$schema` that the validator knows; authors also write it with the other scheme or without `#`. */
+export function uriOf(draft: Draft): string {
+  if (draft === '2020-12' || draft === '2019-09') return `https://json-schema.org/draft/${draft}/schema`;
+  return `http://json-schema.org/draft-${draft}/schema#`;
+}
+
 /** Steps of one validation: refs that fan out could otherwise visit a small body 2^depth times. */
 export const stepsMax = 200_000;
 export class StepsExceeded extends Error {}
 let steps = 0;
+let comparedNodes = 0;
 export function resetSteps(): void {
   steps = 0;
+  comparedNodes = 0;
 }
 /** Put into every schema that a $ref points to; not writable by users: the gate refuses the name. */
 export const stepKeyword = '$customhouseStep';
@@ -51,7 +60,13 @@ const options: Options = {
   code: { regExp },
 };
 
+function countNode(): void {
+  comparedNodes += 1;
+  if (comparedNodes > comparedNodesMax) throw new StepsExceeded();
+}
+
 function withSteps(ajv: Ajv): Ajv {
+  addCanonicalKeywords(ajv, countNode);
   ajv.addKeyword({
     keyword: stepKeyword,
     validate: () => {

@@ -2,7 +2,7 @@ import { compileRe2 } from '../re2.ts';
 import type { SchemaProblem } from './contract.ts';
 import { stepKeyword } from './drafts.ts';
 import { isObject } from './object.ts';
-import { refersToSchema } from './references.ts';
+import { placeOf, refersToSchema } from './references.ts';
 
 export const schemaLimits = { depthMax: 48, schemasMax: 5_000, entriesMax: 20_000 } as const;
 
@@ -11,6 +11,7 @@ type At = readonly (string | number)[];
 const one: ReadonlySet<string> = new Set(['additionalProperties', 'propertyNames', 'contains', 'not', 'if', 'then', 'else', 'unevaluatedProperties', 'items', 'additionalItems', 'contentSchema', 'dependencies']);
 const list: ReadonlySet<string> = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems', 'items']);
 const named: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies']);
+const dependent: ReadonlySet<string> = new Set(['dependentRequired', 'dependentSchemas', 'dependencies']);
 const unsupported: Readonly<Record<string, string>> = {
   $dynamicRef: 'use $ref', $dynamicAnchor: 'use $defs and $ref', $recursiveRef: 'use $ref', $recursiveAnchor: 'use $defs and $ref',
   unevaluatedItems: 'use items or prefixItems', $vocabulary: 'leave it out',
@@ -27,13 +28,16 @@ export function gate(schema: unknown): readonly SchemaProblem[] {
   let unevaluated = false;
   const bareElses: At[] = [];
   const anchors = new Set<string>();
+  const places = new Set<string>();
   const references: { readonly value: string; readonly at: At }[] = [];
   const report = (slug: SchemaProblem['slug'], at: At, message: string, hint?: string): void => {
     if (problems.length < 50) problems.push({ slug, message, at, ...(hint === undefined ? {} : { hint }) });
   };
 
   function visit(node: unknown, at: At, depth: number): void {
-    if (stopped || typeof node === 'boolean') return;
+    if (stopped) return;
+    places.add(placeOf(at));
+    if (typeof node === 'boolean') return;
     schemas += 1;
     if (depth > schemaLimits.depthMax || schemas > schemaLimits.schemasMax) {
       stopped = true;
@@ -58,6 +62,7 @@ export function gate(schema: unknown): readonly SchemaProblem[] {
     else if (key === 'pattern') pattern(value, at);
     else if (key === 'patternProperties' && isObject(value)) for (const name of Object.keys(value)) pattern(name, [...at, name]);
     else if ((key === 'enum' || key === 'required') && Array.isArray(value) && value.length > schemaLimits.entriesMax) report('schema_too_complex', at, `${key} has more than ${schemaLimits.entriesMax} entries`);
+    if (dependent.has(key) && isObject(value) && Object.hasOwn(value, '__proto__')) report('schema_unsupported', [...at, '__proto__'], `__proto__ is not supported in ${key}`, 'the validator passes it by');
     if (list.has(key) && Array.isArray(value)) value.forEach((item, index) => { visit(item, [...at, index], depth + 1); });
     else if (named.has(key) && isObject(value)) {
       for (const [name, item] of Object.entries(value)) if (!(key === 'dependencies' && Array.isArray(item))) visit(item, [...at, name], depth + 1);
@@ -78,8 +83,8 @@ export function gate(schema: unknown): readonly SchemaProblem[] {
 
   visit(schema, [], 0);
   for (const at of unevaluated ? bareElses : []) report('schema_unsupported', at, 'else without then is not supported together with unevaluatedProperties', 'the validator would forget what if has evaluated: turn the condition round');
-  for (const { value, at } of stopped || !isObject(schema) ? [] : references) {
-    if (!refersToSchema(schema, value, anchors)) report('schema_invalid', at, `$ref ${JSON.stringify(value.slice(0, 80))} leads to no schema`);
+  for (const { value, at } of stopped ? [] : references) {
+    if (!refersToSchema(value, anchors, places)) report('schema_invalid', at, `$ref ${JSON.stringify(value.slice(0, 80))} leads to no schema`);
   }
   return problems;
 }
