@@ -25,7 +25,8 @@ export async function decideTunnel(request: IncomingMessage, identify: Identify)
   const identified = await identify(request.rawHeaders);
   if ('decision' in identified) return identified;
   const { workspace, attribution } = identified;
-  if (request.httpVersion !== '1.1') return refuse('http_version', 505, {}, attribution);
+  // Python up to 3.11 opens its tunnels with HTTP/1.0; of a CONNECT nothing but its target and token is read, so that changes nothing.
+  if (request.httpVersion !== '1.1' && request.httpVersion !== '1.0') return refuse('http_version', 505, {}, attribution);
   const authority = readAuthority(request.url ?? '');
   if ('refused' in authority) return refuse(`target_${authority.refused}`, 400, {}, attribution);
   if (authority.port === undefined) return refuse('target_port', 400, {}, attribution);
