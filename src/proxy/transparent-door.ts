@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Secret } from '../kernel/secret.ts';
 import type { BoundedLeafFor } from './bounded-leaf.ts';
 import type { DoorContext } from './contract.ts';
 import type { SyntheticAddresses } from './dns/synthetic-addresses.ts';
@@ -50,9 +51,8 @@ export async function startTransparentDoor(deps: TransparentDeps): Promise<Trans
   let stopping = false;
 
   /** Of a connection to a synthetic address: what its workspace asked the DNS door for. */
-  async function nameByAddress(socket: Socket): Promise<string | undefined> {
+  async function nameByAddress(socket: Socket, token: Secret | undefined): Promise<string | undefined> {
     const local = plainAddress(socket.localAddress ?? '');
-    const token = sources.tokenOf(socket.remoteAddress);
     if (token === undefined || local === '' || !addresses.owns(local)) return undefined;
     const identified = await identify([], token);
     return 'decision' in identified ? undefined : addresses.nameOf(identified.workspace.id, local);
@@ -60,10 +60,11 @@ export async function startTransparentDoor(deps: TransparentDeps): Promise<Trans
 
   async function run(socket: Socket): Promise<void> {
     socket.on('error', ignore);
+    // Asked for now: a connection that is reset has no address any more. One that was before it came here is nobody's.
     const client = plainAddress(socket.remoteAddress ?? '');
     const token = sources.tokenOf(client);
     shaking.add(socket);
-    const shaken = await shakeHands(socket, { nameByAddress: () => nameByAddress(socket), leafFor: (host) => deps.leafFor(host, client), timeoutMs: limits.handshakeTimeoutMs });
+    const shaken = await shakeHands(socket, { nameByAddress: () => nameByAddress(socket, token), leafFor: (host) => deps.leafFor(host, client), timeoutMs: limits.handshakeTimeoutMs });
     shaking.delete(socket);
     if (stopping) socket.destroy();
     const adopted = !stopping && 'secure' in shaken;
