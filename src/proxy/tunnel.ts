@@ -70,6 +70,8 @@ export async function openTunnel(socket: Duplex, head: Buffer, target: TunnelTar
     const timer = setTimeout(() => resolve(false), handshakeTimeoutMs);
     secure.once('secure', () => resolve(true));
     secure.once('close', () => resolve(false));
+    // Half closed before the end of its handshake: it can never finish.
+    secure.once('end', () => resolve(false));
     secure.on('error', () => resolve(false));
     secure.once('close', () => clearTimeout(timer));
     secure.once('secure', () => clearTimeout(timer));
