@@ -50,8 +50,9 @@ async function passUpgrade(passing: PassRequest, answer: UpstreamAnswer, socket:
   }, () => filter?.end());
   const toUpstream = counting((chunk) => chunk, () => undefined);
   const { socket: upgraded } = answer;
-  // Two pipelines end in it, each with listeners of its own.
+  // Two pipelines end in each of them, with listeners of their own.
   socket.setMaxListeners(20);
+  upgraded?.setMaxListeners(20);
   socket.write(headText(answer.status, headers, upgraded === undefined ? ['connection', 'close'] : ['connection', 'Upgrade', 'upgrade', 'websocket']));
   const down = pipeline(upgraded ?? answer.body, toAgent.stream, socket, { signal });
   if (upgraded !== undefined && head.length > 0) toUpstream.stream.write(head);
