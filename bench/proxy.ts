@@ -13,7 +13,8 @@ import type { Ports, Scenario } from './proxy/scenarios.ts';
 import { median, printTable } from './table.ts';
 
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? '3');
-const warmMs = 1_000;
+/** Node needs some ten thousands of requests until all it runs is compiled. */
+const warmMs = 6_000;
 const saturateMs = 2_000;
 const rateMs = 5_000;
 const tunnels = 1_000;

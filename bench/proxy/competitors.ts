@@ -6,10 +6,11 @@ import { accepts, freePort } from './free-port.ts';
 import type { ProxyFiles, StartedProxy } from './job.ts';
 import { host } from './scenarios.ts';
 
-/** A folder for a program that may give up its rights at the start. */
+/** A folder for a program that may give up its rights at the start, and has to find it then. */
 async function folder(dir: string, name: string): Promise<string> {
   const path = join(dir, name);
   await mkdir(path, { recursive: true });
+  await chmod(dir, 0o755);
   await chmod(path, 0o777);
   return path;
 }
