@@ -46,3 +46,16 @@ export function createReadyWait(redis: Redis, timeoutMs: number): () => Promise<
     await waiting;
   };
 }
+
+const corked = new WeakSet<object>();
+
+/** Commands of one turn of the event loop go out in one write. */
+export function writeTogether({ stream }: Redis): void {
+  if (corked.has(stream)) return;
+  corked.add(stream);
+  stream.cork();
+  setImmediate(() => {
+    corked.delete(stream);
+    stream.uncork();
+  });
+}

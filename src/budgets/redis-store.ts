@@ -1,7 +1,7 @@
 import type { Scope } from '../policy/model.ts';
 import { checkedAmount, shownAmount } from './amount.ts';
 import type { BudgetOwner, BudgetStore, CounterState, Exhausted, Reservation, ScopeState } from './contract.ts';
-import { connectForBudgets, createReadyWait } from './redis-connection.ts';
+import { connectForBudgets, createReadyWait, writeTogether } from './redis-connection.ts';
 import { endLua, openLua, renewLua } from './redis-lua.ts';
 import { emptyHold, enforcedOf, lateSettleMs, newHold } from './reservations.ts';
 
@@ -35,6 +35,7 @@ export function createRedisBudgetStore(options: RedisBudgetStoreOptions): Budget
   const ready = createReadyWait(redis, commandTimeoutMs);
   const call = async (name: keyof typeof scripts, owner: BudgetOwner, ...args: string[]): Promise<unknown> => {
     await ready();
+    writeTogether(redis);
     const { holds, expiry, workspace, task } = keysOf(owner);
     return scripts[name](holds, expiry, workspace, task, testClock === undefined ? '' : String(testClock()), String(lateSettleMs), ...args);
   };
