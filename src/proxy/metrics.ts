@@ -46,9 +46,17 @@ export function createProxyMetrics({ journal, connections, openRequests, transpa
   gauge('customhouse_journal_last_seal_seconds', 'Time the last batch took to seal', () => journal.stats().lastSealMs / 1000);
   gauge('customhouse_journal_recovered_rows', 'Rows that the last process left unsealed', () => journal.stats().recovered.rows);
   gauge('customhouse_journal_damaged_records', 'Records the disk gave back damaged when the journal was opened', () => journal.stats().recovered.damaged);
+  // Looking a label up costs more than counting.
+  const byReason = new Map<string, Counter.Internal>();
   return {
     registry,
-    decided: (reason) => decisions.inc({ reason }),
+    decided: (reason) => {
+      const known = byReason.get(reason);
+      if (known !== undefined) return known.inc();
+      const counter = decisions.labels({ reason });
+      byReason.set(reason, counter);
+      counter.inc();
+    },
     unrecorded: () => unrecorded.inc(),
   };
 }

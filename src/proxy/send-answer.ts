@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { Meter } from '../budgets/contract.ts';
 import type { AnswerHead } from './response-headers.ts';
 import type { Scrubber } from './scrub/scrubber.ts';
@@ -27,17 +28,17 @@ export async function sendAnswer(
   let held: Buffer | undefined;
   // An event stream may stay silent for long after its head.
   if (head.length === undefined) response.flushHeaders();
-  try {
-    for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-      bodyBytes += chunk.length;
-      meter.onChunk(chunk);
-      const out = filter === undefined ? chunk : filter.push(chunk);
-      if (held !== undefined) response.write(held);
-      held = undefined;
-      if (head.length !== undefined && bodyBytes >= head.length) held = out;
-      else if (out.length > 0 && !response.write(out)) await once(response, 'drain', { signal });
-    }
-  } catch {
+  const take = (chunk: Buffer): boolean => {
+    bodyBytes += chunk.length;
+    meter.onChunk(chunk);
+    const out = filter === undefined ? chunk : filter.push(chunk);
+    if (held !== undefined) response.write(held);
+    held = undefined;
+    if (head.length !== undefined && bodyBytes >= head.length) held = out;
+    else return out.length === 0 || response.write(out);
+    return true;
+  };
+  if (!await readToEnd(answer.body, take, () => once(response, 'drain', { signal }))) {
     // Also a body that ended because we ended it: the signal says whether the agent, the workspace or the upstream was first.
     return { end: signal.aborted ? 'aborted' : 'upstream_cut', bodyBytes, finish: () => response.destroy() };
   }
@@ -52,4 +53,30 @@ export async function sendAnswer(
       response.end(last);
     },
   };
+}
+
+/**
+ * Gives each piece to `take`, and stops reading until `drained` where it answers false. Resolves with whether the body came whole; one that
+ * did not is destroyed. Listeners instead of an async iterator, which costs more than the rest of a short answer.
+ */
+function readToEnd(body: Readable, take: (chunk: Buffer) => boolean, drained: () => Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const fail = (): void => {
+      body.destroy();
+      resolve(false);
+    };
+    if (body.destroyed) return fail();
+    body.once('error', fail);
+    body.once('close', fail);
+    body.once('end', () => resolve(true));
+    body.on('data', (chunk: Buffer) => {
+      try {
+        if (take(chunk)) return;
+      } catch {
+        return fail();
+      }
+      body.pause();
+      drained().then(() => body.resume(), fail);
+    });
+  });
 }

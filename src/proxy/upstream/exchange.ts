@@ -54,7 +54,7 @@ export function exchange(pool: OriginPool, { dispatch, signal, onInterim, connec
     };
 
     const onAbort = (): void => fail('aborted');
-    const timer = setTimeout(() => fail('connect_timeout'), connectTimeoutMs);
+    let timer: NodeJS.Timeout | undefined;
 
     const answerBody = (): Readable => {
       const stream = new Readable({
@@ -125,5 +125,7 @@ export function exchange(pool: OriginPool, { dispatch, signal, onInterim, connec
     };
     signal.addEventListener('abort', onAbort, { once: true });
     if (!pool.acquire(waiter)) fail('connect_timeout');
+    // A connection that stands takes its request at once, and needs no clock.
+    else if (!started && !over) timer = setTimeout(() => fail('connect_timeout'), connectTimeoutMs);
   });
 }
