@@ -59,15 +59,40 @@ export function encodeLine(event: AuditEvent, retentionDays: number): string {
 }
 
 function lineOf(event: AuditEvent, retentionDays: number): string {
-  const { org_id, timestamp, detail, budget_state, ...rest } = event;
+  // Named one by one, absent ones are left out by JSON.stringify: one object of one shape costs a third of one that is spread together.
   return JSON.stringify({
-    org_id,
-    timestamp: storedTimestamp(timestamp),
-    ...rest,
-    ...(detail === undefined ? {} : { detail: JSON.stringify(detail) }),
-    ...(budget_state === undefined ? {} : { budget_state: jsonTexts(budget_state) }),
+    org_id: event.org_id,
+    timestamp: storedTimestamp(event.timestamp),
+    id: event.id,
+    user_id: event.user_id,
+    source_seq: event.source_seq,
+    event_type: event.event_type,
+    category: event.category,
+    actor: event.actor,
+    workspace_id: event.workspace_id,
+    task_id: event.task_id,
+    agent_role: event.agent_role,
+    agent_provider: event.agent_provider,
+    destination: event.destination,
+    method: event.method,
+    path: event.path,
+    decision: event.decision,
+    reason: event.reason,
+    latency_ms: event.latency_ms,
+    transforms_applied: event.transforms_applied,
+    validations_applied: event.validations_applied,
+    policy_type: event.policy_type,
+    phase: event.phase,
+    capability_name: event.capability_name,
+    debits: event.debits,
+    floored: event.floored,
+    transforms_failed: event.transforms_failed,
+    auth_used: event.auth_used,
+    auth_failures: event.auth_failures,
+    detail: event.detail === undefined ? undefined : JSON.stringify(event.detail),
+    budget_state: event.budget_state === undefined ? undefined : jsonTexts(event.budget_state),
     retention_days: retentionDays,
-  });
+  } satisfies Record<keyof AuditEvent | 'retention_days', unknown>);
 }
 
 /** The text that replaces the closing brace of every line of a batch. */
