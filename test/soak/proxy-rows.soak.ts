@@ -30,7 +30,7 @@ t.test(`killed ${kills} times in the middle: no row of what was answered or arri
     const dead = new AbortController();
     const running = runMix(proxy, requests, { upstreams, token: proxies.token, seed: 100_000 * (round + 1) + seed, concurrency }, () => dead.signal.aborted);
     // At another moment each time.
-    await sleep(500 + ((seed + round * 137) % 400));
+    await sleep(1_000 + ((seed + round * 137) % 1_000));
     dead.abort();
     await proxy.kill();
     runs.push(await running);
