@@ -66,7 +66,7 @@ export function createAsker(bytes: Buffer, { tunnel }: Scenario, target: Target)
   function settle(ok: boolean, reusable = true): void {
     const done = waiting;
     waiting = undefined;
-    if (tunnel === 'fresh' || !ok || !reusable) drop();
+    if (tunnel === 'fresh' || target.closes || !ok || !reusable) drop();
     done?.(ok);
   }
 

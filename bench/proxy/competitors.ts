@@ -66,7 +66,7 @@ FilterDefaultDeny Yes
 ConnectPort ${ports.https}
 `);
   const { pid, stop } = await startProgram('tinyproxy', ['-d', '-c', join(home, 'tinyproxy.conf')], () => accepts(port));
-  return { pid, stop, port, token: 'none' };
+  return { pid, stop, port, token: 'none', closes: true };
 }
 
 /** An addon that makes the same check and writes a line for each request. */

@@ -11,9 +11,10 @@ export type ProxyFiles = {
   readonly redisUrl: string | undefined;
 };
 
-export type StartedProxy = Running & { readonly port: number; readonly token: string };
+/** `closes`: it ends each connection after one answer, and does not say so in the answer. */
+export type StartedProxy = Running & { readonly port: number; readonly token: string; readonly closes?: boolean };
 
-export type Target = { readonly proxyPort: number | undefined; readonly token: string; readonly ports: Ports };
+export type Target = { readonly proxyPort: number | undefined; readonly token: string; readonly ports: Ports; readonly closes: boolean };
 export type Job =
   | { readonly kind: 'saturate' | 'rate'; readonly scenario: Scenario; readonly target: Target; readonly durationMs: number }
   | { readonly kind: 'hold'; readonly target: Target; readonly tunnels: number }

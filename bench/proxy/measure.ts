@@ -13,7 +13,7 @@ export type Saturated = { readonly perSecond: number; readonly cpuMicros: number
 export type Timed = { readonly p50: number; readonly p99: number; readonly failed: number };
 
 function targetOf({ started }: Subject, ports: Ports): Target {
-  return { proxyPort: started?.port, token: started?.token ?? 'none', ports };
+  return { proxyPort: started?.port, token: started?.token ?? 'none', ports, closes: started?.closes ?? false };
 }
 
 async function run(load: Script, job: Job): Promise<LoadResult> {
