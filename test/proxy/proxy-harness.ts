@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createLocalJWKSet } from 'jose';
 import { readSettings } from '../../src/config/settings.ts';
 import type { AuditEvent } from '../../src/events/event.ts';
@@ -54,6 +55,8 @@ export type HarnessOptions = {
   /** The registry's answer; the workspace above without it. */
   activate?: () => Promise<ActiveWorkspace | undefined>;
   send?: UpstreamSend;
+  /** Addresses of every name; 127.0.0.1 without it. */
+  lookup?: () => Promise<{ address: string }[]>;
   mint?: ProxyParts['mint'];
   budgets?: BudgetStore;
   /** Over those of `env`: a port 0 there is off, here one that is free. */
@@ -94,7 +97,7 @@ export async function startHarness(t: { teardown(fn: () => Promise<void>): unkno
   const addresses = options.addresses ?? createSyntheticAddresses();
   const workspace = workspaceOf({ ...(options.caps === undefined ? {} : { policy: policyOf(options.caps) }), ...options.workspace });
   const authority = await openAuthority({ certPath: join(dir, 'ca.pem'), keyPath: join(dir, 'ca-key.pem'), leavesMax: 100, nowMs: Date.now });
-  const upstream = createUpstream(settings, { listeners: () => [], isSynthetic: (address) => addresses.owns(address), lookup: async () => [{ address: '127.0.0.1' }] });
+  const upstream = createUpstream(settings, { listeners: () => [], isSynthetic: (address) => addresses.owns(address), lookup: options.lookup ?? (async () => [{ address: '127.0.0.1' }]) });
   const proxy = await startProxy({ ...settings, ...options.settings }, {
     journal, log, authority, addresses,
     verify: options.verify ?? verify,
@@ -118,6 +121,8 @@ export async function startHarness(t: { teardown(fn: () => Promise<void>): unkno
       signCapabilityToken({ orgId, workspaceId, ...(taskId === undefined ? {} : { taskId }), ...(userId === undefined ? {} : { userId }) }, key, { expiresInS }),
     logged,
     async rows() {
+      // Asking again and again must not keep the proxy in this process from its work.
+      await sleep(2);
       await journal.seal();
       const rows: AuditEvent[] = [];
       for (const { id } of await journal.source.pending(10_000)) {
